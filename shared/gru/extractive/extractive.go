@@ -78,7 +78,7 @@ type Result struct {
 // Policy scores chunks. It is immutable and safe for concurrent use.
 type Policy struct {
 	threshold float64
-	variant   Variant
+	rules     *rules
 }
 
 // New returns the policy that o describes.
@@ -86,10 +86,5 @@ func New(o Options) *Policy {
 	if o.Threshold == 0 {
 		o.Threshold = DefaultThreshold
 	}
-	return &Policy{threshold: o.Threshold, variant: o.Variant}
-}
-
-// Score decides on one chunk.
-func (p *Policy) Score(msgs []Message) Result {
-	return Result{}
+	return &Policy{threshold: o.Threshold, rules: writtenRules()}
 }

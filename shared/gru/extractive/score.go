@@ -1,0 +1,207 @@
+package extractive
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// turn is a message as the score sees it.
+type turn struct {
+	at       int // index of the message
+	user     bool
+	person   bool // user, not note
+	context  bool
+	first    bool
+	sents    []sent
+	text     string
+	question bool // any sentence is a question
+}
+
+func (r *rules) turns(msgs []Message) []turn {
+	var out []turn
+	var all []sent
+	for i := range msgs {
+		m := &msgs[i]
+		t := turn{at: i, context: m.Context, first: m.First, text: m.Text}
+		switch m.Role {
+		case memory.RoleUser:
+			t.user, t.person = true, true
+		case memory.RoleNote:
+			t.user = true
+		case memory.RoleAssistant:
+		default:
+			continue // never evidence
+		}
+		n := len(all)
+		all = r.sentences(all, m.Text)
+		t.sents = all[n:len(all):len(all)]
+		for _, s := range t.sents {
+			t.question = t.question || s.question
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// asks reports whether an assistant's message ends in a question that is no
+// mere offer.
+func (r *rules) asks(t *turn) bool {
+	for _, s := range t.sents[max(0, len(t.sents)-2):] {
+		if s.question && !r.offer.match(t.text[s.start:s.end]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *turn) sentence(i int) string { return t.text[t.sents[i].start:t.sents[i].end] }
+
+// Limits of the cues that spread from one sentence to its message: how many
+// sentences an answer, a correction and an echo cover.
+const (
+	ansSentences  = 3
+	oppSentences  = 4
+	echoSentences = 3
+)
+
+func (r *rules) relational(ts []turn, i int, m []mask) {
+	t := &ts[i]
+	if len(t.sents) == 0 {
+		return
+	}
+	mark := func(c cue, n int) {
+		for k := range min(n, len(m)) {
+			m[k].set(c, true)
+		}
+	}
+	if t.person {
+		if i == 0 || ts[i-1].user {
+			return
+		}
+		if !t.question && r.asks(&ts[i-1]) {
+			mark(cAns, ansSentences)
+		}
+		if m[0].has(cCorr) && !t.sents[0].question {
+			mark(cOpp, oppSentences)
+		}
+		return
+	}
+	if t.user {
+		return
+	}
+	if i+1 < len(ts) {
+		n := &ts[i+1]
+		if n.person && !n.question && len(n.sents) > 0 && r.accept.match(r.head(n.sentence(0))) {
+			mark(cAcc, len(m))
+		}
+	}
+	if i > 0 && ts[i-1].person && !ts[i-1].question && r.ack.match(r.head(t.sentence(0))) {
+		mark(cEcho, echoSentences)
+	}
+}
+
+// Score decides on one chunk.
+func (p *Policy) Score(msgs []Message) Result {
+	r := p.rules
+	ts := r.turns(msgs)
+	var res Result
+	var masks []mask
+	var sizeN float64
+	users, asking, ahead := 0, 0, false
+	for i := range ts {
+		t := &ts[i]
+		if t.context {
+			continue
+		}
+		at := len(masks)
+		w := &assistantWeights
+		if t.user {
+			w = &userWeights
+		}
+		for k, s := range t.sents {
+			m := r.own(t.sentence(k), t.user)
+			if t.person && !s.question && r.goAhead.match(t.sentence(k)) {
+				ahead = true
+			}
+			if t.first && t.person && (m.has(cImp) || m.has(cTask)) && !m.has(cAbs) {
+				m.set(cOpenreq, true)
+			}
+			masks = append(masks, m)
+		}
+		r.relational(ts, i, masks[at:])
+		for k, s := range t.sents {
+			res.Sentences = append(res.Sentences, Sentence{
+				Message: t.at, Start: s.start, End: s.end,
+				Score: w.score(masks[at+k]), Cues: masks[at+k].names(),
+			})
+		}
+		if t.user {
+			sizeN += float64(len(t.sents))
+		} else {
+			sizeN += 0.1 * float64(len(t.sents))
+		}
+		if t.person {
+			users++
+			if t.question {
+				asking++
+			}
+		}
+	}
+	best := top3(res.Sentences)
+	var score float64
+	for k, i := range best {
+		score += []float64{1, 0.5, 0.25}[k] * max(0, res.Sentences[i].Score)
+	}
+	score -= 1.5 * float64(asking) / float64(max(4, users))
+	if ahead {
+		score += 0.5
+	}
+	score -= min(1.5, 1.5*math.Log2(max(1, sizeN/8)))
+	res.Score = score
+	res.Open = score >= p.threshold
+	res.Reason = reason(res, p.threshold, best)
+	return res
+}
+
+// top3 are the indices of the three best sentences, the earlier first on a
+// tie.
+func top3(ss []Sentence) []int {
+	var best []int
+	for i := range ss {
+		at := len(best)
+		for at > 0 && ss[i].Score > ss[best[at-1]].Score {
+			at--
+		}
+		if at < 3 {
+			best = append(best[:at], append([]int{i}, best[at:]...)...)
+			best = best[:min(3, len(best))]
+		}
+	}
+	return best
+}
+
+func reason(res Result, threshold float64, best []int) string {
+	var b strings.Builder
+	op := "<"
+	if res.Open {
+		op = ">="
+	}
+	fmt.Fprintf(&b, "score %.2f %s %.2f", res.Score, op, threshold)
+	for k, i := range best {
+		sep := "; "
+		if k == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep)
+		cues := res.Sentences[i].Cues
+		if len(cues) == 0 {
+			b.WriteString("no cue")
+			continue
+		}
+		b.WriteString(strings.Join(cues, ", "))
+	}
+	return b.String()
+}
