@@ -1,0 +1,129 @@
+package gru
+
+import (
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// This file is the loop's port: what a step is given and what it gives back.
+// functions/gate is written against it.
+
+// Config freezes what decides in one stream. It is copied into the run record
+// at the first slice of a part.
+type Config struct {
+	Tenant       string
+	Project      string
+	Stream       string // "<id>@<sha8>" or "adhoc-<sha8>"
+	QueryID      string
+	Question     string
+	Level        memory.Level // of the memory: L1 for a question, L2 for a synthesis
+	BudgetTokens int          // of the memory: 1,024 standing, 4,096 ad-hoc (DESIGN section 6)
+	ExitGate     bool         // whether an open exit gate ends the part
+	Count        func(string) int
+	Policy       Policy
+}
+
+// Part is one admitted part, as the admit line and the source record give it.
+type Part struct {
+	Admit  memory.Admit
+	Source memory.Source
+	Chunks int // steps the part has when no chunk is read in pieces
+}
+
+// ChunkInput is one chunk to look at; Chunk.Text is loaded and verified.
+type ChunkInput struct {
+	Chunk memory.Chunk
+	// Context is the last assistant message of the chunk before, where the
+	// chunk continues a chat; known, never evidence. Empty when there is none.
+	Context string
+}
+
+// Record is a line for the log: *memory.Run, *memory.Gate, *memory.Evidence,
+// *memory.Memory or *memory.RunEnd, complete but for what only the shell
+// knows: latency, cost and the blob of a raw reply.
+type Record = any
+
+// Policy decides over one chunk without a model call: pure and deterministic.
+type Policy interface {
+	Name() string          // frozen in the run record, e.g. "extractive/x1"
+	PromptVersion() string // "-" where there is no prompt
+	Decide(in PolicyInput) Decision
+}
+
+// PolicyInput is all that a policy may look at.
+type PolicyInput struct {
+	Config *Config
+	State  *State
+	Part   *Part
+	Chunk  *memory.Chunk
+	// Context as in ChunkInput.
+	Context string
+	// Places gives the place of a pick that starts at chunk offset start in
+	// turn ti: effective time (DESIGN section 3), admit seq, i and start.
+	Place func(ti, start int) memory.Place
+}
+
+// Pick is a verbatim passage that a step keeps: chunk text [Start,End), inside
+// one turn, without a line break.
+type Pick struct {
+	Turn       int // index into Chunk.Turns
+	Start, End int
+	Cues       []string
+	Score      float64
+	Supersedes []memory.Occurrence // the other statements; Place decides which is the newer
+}
+
+// Decision is what a policy answers about one chunk. Update is true exactly
+// when Picks or a changed Candidate change the memory.
+type Decision struct {
+	Update     bool
+	Exit       bool
+	FormatOK   bool
+	Pending    bool
+	Reason     string // for people; names cues, never transcript text
+	ReasonCode string // see memory.Gate
+	Think      string
+	Score      *float64
+	Picks      []Pick
+	Candidate  string // the whole new memory text; used when Update
+}
+
+// Kept is one statement in the state of a stream: the fold of its evidence
+// records, all that the extractive policy knows of the past.
+type Kept struct {
+	Node       memory.SHA   `json:"node"`
+	Text       string       `json:"text"`
+	T          int          `json:"t"`
+	Place      memory.Place `json:"place"`
+	Score      float64      `json:"score"`
+	Superseded bool         `json:"superseded,omitempty"`
+}
+
+// State is the state of one stream after a step: the fold of its records
+// alone. It is a value; Step does not change the one it is given. As JSON it
+// is the folded-state cache.
+type State struct {
+	T          int        `json:"t"`     // steps done
+	Admit      int64      `json:"admit"` // parts up to here are done
+	MemoryText string     `json:"memory_text"`
+	MemorySHA  memory.SHA `json:"memory_sha,omitempty"` // text sha; empty before the first update
+	MemoryNode memory.SHA `json:"memory_node,omitempty"`
+	Tokens     int        `json:"memory_tokens"`
+	Kept       []Kept     `json:"kept,omitempty"`
+	// Newest is the greatest effective time admitted so far: what a record
+	// without a usable time of its own counts as.
+	Newest time.Time `json:"newest,omitzero"`
+	Open   *OpenRun  `json:"open,omitempty"` // a run whose run_end is not written yet
+}
+
+// OpenRun is a part in progress.
+type OpenRun struct {
+	Run    memory.SHA `json:"run"`
+	Admit  int64      `json:"admit"`
+	Source memory.SHA `json:"source"`
+	T0     int        `json:"t0"`   // steps before the run
+	Next   int        `json:"next"` // chunk i to look at next
+	Used   int        `json:"used"`
+	Exited bool       `json:"exited,omitempty"`
+}
