@@ -1,0 +1,173 @@
+package questions
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// MaxMappings bounds config/<tenant>/projects.yaml; each is tried for each cwd.
+const MaxMappings = 1024
+
+// Projects is the mapping from working directories to projects,
+// config/<tenant>/projects.yaml. The first mapping that matches counts:
+//
+//	mappings:
+//	  - cwd: /home/ada/src/shop       # this folder and all below it
+//	    project: shop
+//	  - cwd: /home/*/work/**/billing  # "*" within a name, "**" over any number of folders
+//	    project: billing
+type Projects struct {
+	Mappings []Mapping
+}
+
+// Mapping gives the folders that CWD names, and all below them, to a project.
+type Mapping struct {
+	CWD     string
+	Project string
+}
+
+// How Resolve found the name.
+const (
+	HowMapping = "mapping" // a line of projects.yaml
+	HowRemote  = "remote"  // the repository's remote
+	HowCWD     = "cwd"     // the folder's name and the hash of its path
+	HowNone    = "none"    // neither remote nor cwd is known
+)
+
+// ParseProjects reads projects.yaml as strictly as Parse reads a question file.
+func ParseProjects(name string, data []byte) (Projects, error) {
+	f := file{name}
+	root, err := f.root(data)
+	if err != nil {
+		return Projects{}, err
+	}
+	var p Projects
+	err = f.mapping(root, "the project mapping", fields{
+		"mappings": func(n *yaml.Node) error {
+			return f.sequence(n, "mappings", MaxMappings, func(n *yaml.Node) error {
+				m, err := f.projectMapping(n)
+				p.Mappings = append(p.Mappings, m)
+				return err
+			})
+		},
+	})
+	if err != nil {
+		return Projects{}, err
+	}
+	return p, nil
+}
+
+func (f file) projectMapping(n *yaml.Node) (Mapping, error) {
+	var m Mapping
+	err := f.mapping(n, "a mapping", fields{
+		"cwd": func(n *yaml.Node) error {
+			v, err := f.text(n, "cwd")
+			if err != nil {
+				return err
+			}
+			parts := split(v)
+			if parts == nil {
+				return f.fault(n, "write the whole path; the server does not know anyone's home folder", "cwd %q is not an absolute path", v)
+			}
+			for _, part := range parts {
+				if _, err := path.Match(part, ""); err != nil {
+					return f.fault(n, `close the "[", or write "\[" for a bracket in a name`, "cwd %q is not a valid pattern", v)
+				}
+			}
+			m.CWD = v
+			return nil
+		},
+		"project": func(n *yaml.Node) error {
+			v, err := f.text(n, "project")
+			if err != nil {
+				return err
+			}
+			if !memory.ValidName(v) {
+				return f.fault(n, `use a-z, 0-9, ".", "_" and "-", at most 63 characters`, "project %q is not a valid name", v)
+			}
+			m.Project = v
+			return nil
+		},
+	})
+	if err != nil {
+		return Mapping{}, err
+	}
+	if m.CWD == "" || m.Project == "" {
+		return Mapping{}, f.fault(n, "write both `cwd` and `project`", "a mapping lacks one of its two fields")
+	}
+	return m, nil
+}
+
+// Resolve names the project of a record by the rule of DESIGN section 3: the
+// mapping, else the repository's remote, else slug(basename)-sha8(cwd). The
+// name is always valid, the same on every machine, and never holds a
+// credential of the remote. With neither it is "" and HowNone.
+func (p Projects) Resolve(cwd, remote string) (project, how string) {
+	if parts := split(cwd); parts != nil {
+		for _, m := range p.Mappings {
+			if covers(split(m.CWD), parts) {
+				return m.Project, HowMapping
+			}
+		}
+	}
+	if name := remoteName(remote); name != "" {
+		return name, HowRemote
+	}
+	if strings.TrimSpace(cwd) != "" {
+		return cwdName(cwd), HowCWD
+	}
+	return "", HowNone
+}
+
+// covers reports whether pattern matches dir or a folder above it. Only the
+// last "**" is ever tried again, so the cost is the product of both lengths.
+func covers(pattern, dir []string) bool {
+	p, d := 0, 0
+	star, mark := -1, 0
+	for p < len(pattern) {
+		if pattern[p] == "**" {
+			star, mark = p, d
+			p++
+			continue
+		}
+		if d < len(dir) {
+			if ok, err := path.Match(pattern[p], dir[d]); err == nil && ok {
+				p++
+				d++
+				continue
+			}
+		}
+		if star < 0 || mark == len(dir) {
+			return false
+		}
+		mark++
+		p, d = star+1, mark
+	}
+	return true
+}
+
+// split cuts an absolute path into its names; nil when it is not absolute. A
+// Windows path keeps its drive, in lower case, as first name. "/" has no names
+// and matches everything.
+func split(p string) []string {
+	p = strings.TrimSpace(p)
+	if isWindows(p) {
+		p = "/" + strings.ToLower(p[:1]) + p[1:]
+		p = strings.ReplaceAll(p, `\`, "/")
+	}
+	if !strings.HasPrefix(p, "/") {
+		return nil
+	}
+	parts := strings.Split(path.Clean(p), "/")
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+}
+
+func isWindows(p string) bool {
+	return len(p) >= 3 && p[1] == ':' && (p[2] == '\\' || p[2] == '/') &&
+		(p[0] >= 'a' && p[0] <= 'z' || p[0] >= 'A' && p[0] <= 'Z')
+}
