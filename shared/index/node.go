@@ -1,0 +1,170 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Validate refuses a batch that a projection must not hold: a node that cannot
+// reach its source, whose id or text hash is not its own, or that belongs
+// elsewhere. dims is the space's dimension when it is known, else 0. Errors
+// are fault.Invalid and name the node.
+func Validate(b *Batch, dims int) error {
+	if !memory.ValidName(b.Tenant) || !memory.ValidName(b.Project) {
+		return fault.New(fault.Invalid, "batch of %q/%q: not a tenant and a project", b.Tenant, b.Project)
+	}
+	if b.Stream == "" || b.Seq < 1 {
+		return fault.New(fault.Invalid, "batch of stream %q, seq %d: a stream and a seq from 1 are needed", b.Stream, b.Seq)
+	}
+	for i := range b.Nodes {
+		if err := validateNode(b, &b.Nodes[i]); err != nil {
+			return fault.At(fault.Invalid, "node "+string(b.Nodes[i].ID), "", "%v", err)
+		}
+	}
+	for id, v := range b.Vectors {
+		if b.Space == "" {
+			return fault.New(fault.Invalid, "vectors without a space")
+		}
+		if dims == 0 {
+			dims = len(v)
+		}
+		if len(v) != dims || dims == 0 {
+			return fault.New(fault.Invalid, "vector of passage %s has %d dimensions, its space has %d", id.Short(), len(v), dims)
+		}
+		for _, x := range v {
+			if x != x || x-x != 0 { // NaN or infinite
+				return fault.New(fault.Invalid, "vector of passage %s is not finite", id.Short())
+			}
+		}
+	}
+	return nil
+}
+
+func validateNode(b *Batch, n *Node) error {
+	switch {
+	case n.Tenant != b.Tenant || n.Project != b.Project || n.Stream != b.Stream:
+		return fault.New(fault.Invalid, "stands in %s/%s/%s, its batch in %s/%s/%s", n.Tenant, n.Project, n.Stream, b.Tenant, b.Project, b.Stream)
+	case n.TextSHA != memory.SumString(n.Text):
+		return fault.New(fault.Invalid, "text does not match text_sha %s", n.TextSHA.Short())
+	case n.ID != memory.NodeID(n.Tenant, n.Project, n.Level, n.Stream, n.TextSHA):
+		return fault.New(fault.Invalid, "id is not that of its content")
+	}
+	switch n.Level {
+	case memory.L0, memory.LevelRaw:
+		if len(n.Occurrences) == 0 {
+			return fault.New(fault.Invalid, "level %s without a span cannot reach its source", n.Level)
+		}
+		for _, o := range n.Occurrences {
+			if o.Span.Object == "" || !o.Span.Chunk.Valid() || o.Span.End <= o.Span.Start {
+				return fault.New(fault.Invalid, "occurrence at t=%d has no span", o.T)
+			}
+		}
+	case memory.L1, memory.L2:
+		if len(n.Parents) == 0 {
+			return fault.New(fault.Invalid, "level %s without parents cannot reach its source", n.Level)
+		}
+	default:
+		return fault.New(fault.Invalid, "level %q is not one of L0, L1, L2, raw", n.Level)
+	}
+	for _, ids := range [][]memory.SHA{n.Parents, n.Supersedes, n.SupersededBy} {
+		for _, id := range ids {
+			if !id.Valid() || id == n.ID {
+				return fault.New(fault.Invalid, "edge to %q", id)
+			}
+		}
+	}
+	return nil
+}
+
+// Normal is the stored form of a batch's node: lists sorted without repeats,
+// passages cut, and for L1 and L2 an occurrence of their own step.
+func Normal(n Node) Node {
+	n.Parents = sortedSet(n.Parents)
+	n.Supersedes = sortedSet(n.Supersedes)
+	n.SupersededBy = sortedSet(n.SupersededBy)
+	if len(n.Occurrences) == 0 {
+		n.Occurrences = []Occurrence{{T: n.T, Place: n.Place, Role: n.Role}}
+	}
+	n.Occurrences = uniteOccurrences(nil, n.Occurrences)
+	if len(n.Passages) == 0 {
+		n.Passages = PassagesOf(&n)
+	}
+	return n
+}
+
+// Merge unites a stored node with a later statement of the same text. The
+// first occurrence keeps deciding T, date, speaker and passages. Both are in
+// Normal form, and so is the result.
+func Merge(stored, later Node) Node {
+	stored.Parents = sortedSet(slices.Concat(stored.Parents, later.Parents))
+	stored.Supersedes = sortedSet(slices.Concat(stored.Supersedes, later.Supersedes))
+	stored.SupersededBy = sortedSet(slices.Concat(stored.SupersededBy, later.SupersededBy))
+	stored.Occurrences = uniteOccurrences(stored.Occurrences, later.Occurrences)
+	return stored
+}
+
+func uniteOccurrences(a, b []Occurrence) []Occurrence {
+	out := slices.Concat(a, b)
+	slices.SortStableFunc(out, compareOccurrences)
+	return slices.CompactFunc(out, func(x, y Occurrence) bool { return compareOccurrences(x, y) == 0 })
+}
+
+func compareOccurrences(a, b Occurrence) int {
+	return cmp.Or(cmp.Compare(a.T, b.T), compareSpans(a.Span, b.Span))
+}
+
+// Newest is the place of the node's last statement, and the last step at which
+// it was made.
+func (n *Node) Newest() (memory.Place, int) {
+	p, t := n.Place, n.T
+	for _, o := range n.Occurrences {
+		if o.Place.Compare(p) > 0 {
+			p = o.Place
+		}
+		t = max(t, o.T)
+	}
+	return p, t
+}
+
+// Newer reports whether a was stated after b, which decides who of two nodes
+// that name each other is current. Memories (L1, L2) of one stream go by step,
+// evidence by the order of DESIGN section 3.
+func Newer(a, b *Node) bool {
+	pa, ta := a.Newest()
+	pb, tb := b.Newest()
+	if (a.Level == memory.L1 || a.Level == memory.L2) && a.Stream == b.Stream {
+		return ta > tb
+	}
+	return pa.Compare(pb) > 0
+}
+
+// Scope is the filter's levels with the default filled in.
+func (f *Filter) Scope() []memory.Level {
+	if len(f.Levels) == 0 {
+		return []memory.Level{memory.L0, memory.L1, memory.L2}
+	}
+	return f.Levels
+}
+
+// Timed reports whether the filter looks at time at all.
+func (f *Filter) Timed() bool {
+	return !f.Since.IsZero() || !f.Until.IsZero() || !f.AsOf.IsZero()
+}
+
+// Range is the filter's time as nanoseconds since 1970, [from, to).
+func (f *Filter) Range() (from, to int64) {
+	from, to = minNano, maxNano
+	if !f.Since.IsZero() {
+		from = Nano(f.Since)
+	}
+	if !f.Until.IsZero() {
+		to = Nano(f.Until)
+	}
+	if !f.AsOf.IsZero() {
+		to = min(to, Nano(f.AsOf)+1)
+	}
+	return from, to
+}
