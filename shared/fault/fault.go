@@ -153,7 +153,7 @@ func RetryAfterOf(err error) time.Duration {
 //	defer fault.Wrap(&err, "append(%s, %d)", stream, seq)
 func Wrap(errp *error, format string, args ...any) {
 	if *errp != nil {
-		*errp = fmt.Errorf(fmt.Sprintf(format, args...)+": %w", *errp)
+		*errp = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *errp)
 	}
 }
 

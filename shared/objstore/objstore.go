@@ -1,5 +1,17 @@
 // Package objstore is Mneme's port to object storage: a Bucket over a small
 // Driver interface.
+//
+// The log stands on two promises of a store: a write with Condition.Create is
+// won by exactly one writer, and a write with Condition.IfMatch is lost when
+// the object changed since it was read. Prove tests both before anything is
+// trusted to a store.
+//
+// Bucket adds what every driver needs alike: checked keys, one deadline an
+// attempt, bounded retry of fault.Unavailable, and the cure for a lost answer
+// (a create-only write that reports a loss to its own earlier attempt). A
+// driver therefore never retries by itself.
+//
+// The package holds no state beyond its options and keeps no copies of objects.
 package objstore
 
 import (
@@ -12,6 +24,10 @@ import (
 // ErrNotFound is returned (wrapped, with fault kind NotFound) when no object
 // stands under a key.
 var ErrNotFound = errors.New("object not found")
+
+// ErrFull is in the chain of an error of kind Unavailable when the store has no
+// room left. Waiting a second does not cure it, so Bucket does not retry it.
+var ErrFull = errors.New("no space left in the store")
 
 // ErrPrecondition is returned (wrapped, with fault kind Conflict) when a
 // conditional write lost: the object exists (create-only) or has another ETag.
@@ -41,7 +57,9 @@ type Driver interface {
 	// Head is Get without the bytes.
 	Head(ctx context.Context, key string) (Info, error)
 	// Put stores size bytes (size < 0: unknown). The object is seen whole or
-	// not at all, and survives a power cut once Put returned.
+	// not at all, and survives a power cut once Put returned. A lost condition
+	// is ErrPrecondition, also for IfMatch where no object stands. A reader
+	// that ends before size bytes stores nothing.
 	Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error)
 	// List gives up to max objects whose keys begin with prefix and are
 	// greater than after, in byte order of the key.
