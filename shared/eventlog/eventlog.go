@@ -1,0 +1,2 @@
+// Package eventlog is the append-only JSONL log over an object store.
+package eventlog
