@@ -175,7 +175,8 @@ type Gate struct {
 	RegateOf           int       `json:"regate_of,omitempty"`
 	Neutralised        bool      `json:"neutralised,omitempty"` // reserved tags in the text were masked for the model
 	TruncatedByServer  bool      `json:"truncated_by_server,omitempty"`
-	EvidenceTruncation int       `json:"evidence_dropped,omitempty"` // picks that did not fit the limits
+	EvidenceDropped    int       `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
+	Newest             time.Time `json:"newest,omitzero"`            // greatest effective time admitted up to this step
 }
 
 // Place is a position in the total order "newest" of DESIGN section 3:
