@@ -1,0 +1,277 @@
+// Package catalog is what a project asks and which stream answers: standing
+// questions, ad-hoc questions and serving pointers as they stand in the bucket.
+//
+// Invariant: the stream of a question follows from its wording (DESIGN section
+// 3). A reworded question is a new stream, back-filled while the old one
+// serves; the serving pointer moves when the new one has caught up.
+//
+// Objects owned here:
+//
+//	config/<tenant>/<project>/questions.yaml        standing questions (shared/questions); absent means the default set
+//	config/<tenant>/projects.yaml                   mapping from folders to projects
+//	config/<tenant>/<project>/adhoc/<stream>.json   one request's question: {"stream":"adhoc-1a2b3c4d","question":…,"admit":7,…}
+//	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"}}
+//
+// The package decides nothing about evidence and reads no log segment.
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/questions"
+)
+
+// Memory budgets in tokens (DESIGN section 6): they belong to the stream.
+const (
+	StandingBudget = 1024 // GRU-Mem and MemAgent (specs/models.md 1.5)
+	AdhocBudget    = 4096 // brief D1
+	// MaxBudget bounds what one request may ask for: a memory must leave room
+	// for a 5,000-token chunk in the window of the usual models.
+	MaxBudget = 16384
+	// maxAdhoc bounds one ad-hoc object: a question of 8 KiB and its envelope.
+	maxAdhoc = 64 << 10
+)
+
+// Catalog reads and writes one tenant's questions.
+type Catalog struct {
+	bucket *objstore.Bucket
+	log    *eventlog.Log
+	tenant string
+}
+
+// New gives the catalog of a tenant in the log bucket.
+func New(bucket *objstore.Bucket, log *eventlog.Log, tenant string) *Catalog {
+	return &Catalog{bucket: bucket, log: log, tenant: tenant}
+}
+
+func (c *Catalog) prefix(project string) string { return "config/" + c.tenant + "/" + project + "/" }
+
+// Questions returns the project's standing questions, and the ETag to edit
+// them by. A project without a file has the default set and ETag "".
+func (c *Catalog) Questions(ctx context.Context, project string) (_ questions.Set, etag string, err error) {
+	defer fault.Wrap(&err, "questions of %s", project)
+	key := c.prefix(project) + "questions.yaml"
+	b, info, err := c.bucket.ReadAll(ctx, key, questions.MaxFileBytes)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return questions.Default(project), "", nil
+	}
+	if err != nil {
+		return questions.Set{}, "", err
+	}
+	s, err := questions.Parse(key, b)
+	return s, info.ETag, err
+}
+
+// SaveQuestions writes the set; etag is that of Questions, "" where the file
+// is new. A file that changed meanwhile gives fault.Conflict.
+func (c *Catalog) SaveQuestions(ctx context.Context, project string, s questions.Set, etag string) (err error) {
+	defer fault.Wrap(&err, "save questions of %s", project)
+	key := c.prefix(project) + "questions.yaml"
+	b := s.Marshal()
+	if _, err := questions.Parse(key, b); err != nil {
+		return err
+	}
+	if etag == "" {
+		_, err = c.bucket.Create(ctx, key, b)
+	} else {
+		_, err = c.bucket.Replace(ctx, key, b, etag)
+	}
+	return err
+}
+
+// Mappings returns the tenant's folder mapping; empty when there is none.
+func (c *Catalog) Mappings(ctx context.Context) (_ questions.Projects, err error) {
+	defer fault.Wrap(&err, "project mappings")
+	key := "config/" + c.tenant + "/projects.yaml"
+	b, _, err := c.bucket.ReadAll(ctx, key, questions.MaxFileBytes)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return questions.Projects{}, nil
+	}
+	if err != nil {
+		return questions.Projects{}, err
+	}
+	return questions.ParseProjects(key, b)
+}
+
+// Adhoc is the question of one request.
+type Adhoc struct {
+	Stream       string     `json:"stream"`
+	Question     string     `json:"question"`
+	RawSHA256    memory.SHA `json:"raw_sha256"` // of the part it asks about
+	Admit        int64      `json:"admit"`      // the part's place
+	BudgetTokens int        `json:"memory_budget"`
+}
+
+// PutAdhoc keeps the question of a request; the same one again changes nothing.
+func (c *Catalog) PutAdhoc(ctx context.Context, project string, a Adhoc) (err error) {
+	defer fault.Wrap(&err, "keep question %s", a.Stream)
+	b, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = c.bucket.Create(ctx, c.prefix(project)+"adhoc/"+a.Stream+".json", b)
+	if fault.Is(err, fault.Conflict) {
+		return nil // the first budget asked for stays: it belongs to the stream
+	}
+	return err
+}
+
+// Stream is one question stream of a project.
+type Stream struct {
+	Name         string
+	QueryID      string
+	Question     string
+	ExitGate     bool
+	BudgetTokens int
+	// Only is the one admit seq that an ad-hoc stream folds; 0 means all.
+	Only int64
+}
+
+// Streams lists the project's streams: standing questions in file order, then
+// ad-hoc ones by name.
+func (c *Catalog) Streams(ctx context.Context, project string) (_ []Stream, err error) {
+	set, _, err := c.Questions(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Stream, 0, len(set.Queries))
+	for _, q := range set.Queries {
+		// At L1 the exit gate is recorded and not acted on (brief P6): "all the
+		// X" needs a full read.
+		out = append(out, Stream{Name: q.Stream(), QueryID: q.ID, Question: q.Question, BudgetTokens: StandingBudget})
+	}
+	adhoc, err := c.Adhocs(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range adhoc {
+		out = append(out, a.AsStream())
+	}
+	return out, nil
+}
+
+// AsStream is the stream that answers a.
+func (a Adhoc) AsStream() Stream {
+	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit}
+}
+
+// Adhocs lists the project's ad-hoc questions by stream name.
+func (c *Catalog) Adhocs(ctx context.Context, project string) (_ []Adhoc, err error) {
+	defer fault.Wrap(&err, "ad-hoc questions of %s", project)
+	var out []Adhoc
+	for info, err := range c.bucket.List(ctx, c.prefix(project)+"adhoc/") {
+		if err != nil {
+			return nil, err
+		}
+		b, _, err := c.bucket.ReadAll(ctx, info.Key, maxAdhoc)
+		if err != nil {
+			return nil, err
+		}
+		var a Adhoc
+		if err := json.Unmarshal(b, &a); err != nil {
+			return nil, fault.At(fault.Corrupt, info.Key, "", "%v", err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Stream finds one stream of the project by name; fault.NotFound when neither
+// the question file nor a request asks it any more.
+func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, error) {
+	if strings.HasPrefix(name, "adhoc-") {
+		b, _, err := c.bucket.ReadAll(ctx, c.prefix(project)+"adhoc/"+name+".json", maxAdhoc)
+		if err != nil {
+			return Stream{}, err
+		}
+		var a Adhoc
+		if err := json.Unmarshal(b, &a); err != nil {
+			return Stream{}, fault.At(fault.Corrupt, name, "", "%v", err)
+		}
+		return a.AsStream(), nil
+	}
+	set, _, err := c.Questions(ctx, project)
+	if err != nil {
+		return Stream{}, err
+	}
+	for _, q := range set.Queries {
+		if q.Stream() == name {
+			return Stream{Name: name, QueryID: q.ID, Question: q.Question, BudgetTokens: StandingBudget}, nil
+		}
+	}
+	return Stream{}, fault.New(fault.NotFound, "project %s asks no question with stream %s", project, name)
+}
+
+// Serving says which stream answers each question id.
+type Serving struct {
+	Serving map[string]string `json:"serving"`
+}
+
+func pointer(project string) string { return project + "/questions" }
+
+// Serving reads the pointer; etag "" when it was never set.
+func (c *Catalog) Serving(ctx context.Context, project string) (s Serving, etag string, err error) {
+	etag, err = c.log.Pointer(ctx, pointer(project), &s)
+	if s.Serving == nil {
+		s.Serving = map[string]string{}
+	}
+	return s, etag, err
+}
+
+// ServingStreams lists the streams that answer: for each question of the file
+// the pointer's stream, else its own; and every ad-hoc stream.
+func (c *Catalog) ServingStreams(ctx context.Context, project string) ([]Stream, error) {
+	streams, err := c.Streams(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := c.Serving(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for i, st := range streams {
+		if name := s.Serving[st.QueryID]; name != "" {
+			streams[i].Name = name
+		}
+	}
+	return streams, nil
+}
+
+// CaughtUp notes that stream name now answers question id. It is called once
+// the stream has folded all that is admitted.
+func (c *Catalog) CaughtUp(ctx context.Context, project, id, name string) (err error) {
+	defer fault.Wrap(&err, "serve %s from %s", id, name)
+	for range 5 { // each loss means that another question moved
+		s, etag, err := c.Serving(ctx, project)
+		if err != nil {
+			return err
+		}
+		if s.Serving[id] == name {
+			return nil
+		}
+		s.Serving[id] = name
+		if err := c.log.SetPointer(ctx, pointer(project), s, etag); !fault.Is(err, fault.Conflict) {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "the serving pointer of %s keeps changing", project)
+}
+
+// Known lists the projects that anything is known of: in the log, or with a
+// question file.
+func (c *Catalog) Known(ctx context.Context) ([]string, error) {
+	out, err := c.log.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
