@@ -155,7 +155,10 @@ func (f file) at(n *yaml.Node, err error) error {
 	return err
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var (
+	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	parserSays = regexp.MustCompile(`^did not find expected (?:node content|key|<document start>|'-' indicator|',' or '[\]}]')$`)
+)
 
 // root parses one YAML document that holds a mapping.
 func (f file) root(data []byte) (*yaml.Node, error) {
@@ -181,15 +184,21 @@ func (f file) root(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
+// syntax gives a parser's error its line. The library counts lines from 1 for
+// what its scanner finds and from 0 for what its parser finds, and names the
+// line where a broken block begins rather than the one that breaks it.
 func (f file) syntax(err error) error {
-	msg, where := err.Error(), f.name
+	msg, line := err.Error(), 1
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		msg = msg[len(m[0]):]
-		if m[1] != "" {
-			where += ":" + m[1]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = n
+			if parserSays.MatchString(msg) {
+				line++
+			}
 		}
 	}
-	return fault.At(fault.Invalid, where, "", "not YAML: %s", msg)
+	return fault.At(fault.Invalid, f.name+":"+strconv.Itoa(line), "", "not YAML at or below this line: %s", msg)
 }
 
 func (f file) mapping(n *yaml.Node, what string, known fields) error {
