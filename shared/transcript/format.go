@@ -1,0 +1,36 @@
+package transcript
+
+// Formats that detection can name. The first four are read; of the others
+// Turns yields nothing and Stats.Unsupported gives the name.
+const (
+	FormatClaude   = "claude-code"
+	FormatPi       = "pi"
+	FormatFlat     = "flat"
+	FormatMarkdown = "markdown"
+
+	FormatCodex    = "codex"
+	FormatGemini   = "gemini"
+	FormatCursor   = "cursor"
+	FormatAider    = "aider"
+	FormatOpenAI   = "openai-messages"
+	FormatShareGPT = "sharegpt"
+	FormatTRL      = "trl"
+	FormatChatGPT  = "chatgpt-export"
+	FormatClaudeAI = "claude-ai-export"
+	FormatOpenCode = "opencode-export"
+	FormatUnknown  = "unknown"
+	FormatEmpty    = "empty"
+)
+
+// Marker tags around every block of recalled memory that Mneme puts into a
+// prompt. A block between them is Mneme's own output: it is cut out of the
+// text that surrounds it, and a turn that is nothing else is Derived. The open
+// tag may carry attributes: `<mneme-memory project="shop">`.
+const (
+	MarkerOpen  = "<mneme-memory"
+	MarkerClose = "</mneme-memory>"
+)
+
+// DerivedFrontMatter is the front matter line by which a Markdown file says
+// that Mneme wrote it; all its sections are Derived.
+const DerivedFrontMatter = "generated_by: mneme"
