@@ -1,0 +1,133 @@
+package archtest
+
+// Module is the path of the module that the rules are about.
+const Module = "github.com/mneme-ai/mneme"
+
+// Ranks gives every package of the module its rank: the tree of
+// docs/ARCHITECTURE.md, from the domain values up to the programs.
+var Ranks = map[string]int{
+	"shared/memory":   0,
+	"shared/fault":    0,
+	"shared/archtest": 0,
+
+	"shared/event":     1,
+	"shared/token":     1,
+	"shared/redact":    1,
+	"shared/signature": 1,
+	"shared/rank":      1,
+
+	"shared/transcript":        2,
+	"shared/chunk":             2,
+	"shared/gru":               2,
+	"shared/gru/extractive":    2,
+	"shared/gru/extractpolicy": 2,
+	"shared/gru/gateeval":      2,
+	"shared/compress":          2,
+	"shared/questions":         2,
+
+	"shared/objstore":          3,
+	"shared/objstore/memstore": 3,
+	"shared/objstore/dirstore": 3,
+	"shared/index":             3,
+	"shared/llm":               3,
+	"shared/llm/static":        3,
+
+	"shared/objstore/s3store":      4,
+	"shared/objstore/s3serve":      4,
+	"shared/objstore/objstoretest": 4,
+	"shared/index/sqliteindex":     4,
+	"shared/index/bleveindex":      4,
+	"shared/index/pgindex":         4,
+	"shared/index/osindex":         4,
+	"shared/index/indextest":       4,
+	"shared/llm/ollama":            4,
+	"shared/llm/openaiapi":         4,
+	"shared/eventlog":              4,
+	"shared/export":                4,
+	"shared/vault":                 4,
+
+	"shared/catalog": 5,
+	"shared/serve":   5,
+
+	"functions/learn":   6,
+	"functions/gate":    6,
+	"functions/embed":   6,
+	"functions/project": 6,
+	"functions/query":   6,
+	"functions/sig":     6,
+
+	"cmd/internal/wire": 7,
+
+	"cmd/fn":                         8,
+	"cmd/mem":                        8,
+	"shared/token/internal/gentable": 8, // a program for go generate
+}
+
+// Siblings lists, for a package, those of its own rank that it may import.
+var Siblings = map[string][]string{
+	"shared/chunk":             {"shared/transcript"},
+	"shared/gru/extractpolicy": {"shared/gru", "shared/gru/extractive"},
+	"shared/gru/gateeval":      {"shared/gru/extractive"},
+	"shared/objstore/memstore": {"shared/objstore"},
+	"shared/objstore/dirstore": {"shared/objstore"},
+	"shared/llm/static":        {"shared/llm"},
+}
+
+// Adapters are the packages that bind a port to one implementation. Only
+// cmd/internal/wire and tests import them.
+var Adapters = map[string]bool{
+	"shared/objstore/memstore": true,
+	"shared/objstore/dirstore": true,
+	"shared/objstore/s3store":  true,
+	"shared/objstore/s3serve":  true,
+	"shared/index/sqliteindex": true,
+	"shared/index/bleveindex":  true,
+	"shared/index/pgindex":     true,
+	"shared/index/osindex":     true,
+	"shared/llm/static":        true,
+	"shared/llm/ollama":        true,
+	"shared/llm/openaiapi":     true,
+}
+
+// Everywhere allows every package of the module.
+const Everywhere = "*"
+
+// Third is a third-party module and who may import it. A pattern that ends in
+// "/*" stands for all packages below.
+type Third struct {
+	Path   string
+	Owners []string
+	Tests  []string // may import it in _test.go files, beside the owners
+}
+
+// Modules lists every third-party module that the tree imports itself.
+var Modules = []Third{
+	{Path: "github.com/blevesearch/bleve/v2", Owners: []string{"shared/index/bleveindex"}},
+	{Path: "github.com/blevesearch/bleve_index_api", Owners: []string{"shared/index/bleveindex"}},
+	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore"}},
+	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}},
+	{Path: "github.com/daulet/tokenizers", Owners: []string{"shared/token"}},
+	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},
+	{Path: "github.com/jackc/pgx/v5", Owners: []string{"shared/index/pgindex"}},
+	{Path: "github.com/klauspost/compress", Owners: []string{"shared/eventlog", "shared/transcript"}},
+	{Path: "github.com/mattn/go-isatty", Owners: []string{"cmd/mem"}},
+	{Path: "github.com/minio/minio-go/v7", Owners: []string{"shared/objstore/s3store"}, Tests: []string{"shared/objstore/s3serve", "cmd/mem", "cmd/internal/wire"}},
+	{Path: "github.com/ncruces/go-sqlite3", Owners: []string{"shared/index/sqliteindex"}},
+	{Path: "github.com/spf13/cobra", Owners: []string{"cmd/mem"}},
+	{Path: "github.com/spf13/pflag", Owners: []string{"cmd/mem"}},
+	{Path: "github.com/versity/versitygw", Owners: []string{"shared/objstore/s3serve"}},
+	{Path: "go.yaml.in/yaml/v3", Owners: []string{"shared/questions"}},
+	{Path: "knative.dev/func-go", Owners: []string{"shared/serve"}},
+	{Path: "modernc.org/sqlite", Owners: []string{"shared/index/sqliteindex"}},
+
+	// Extensions of the standard library by the Go project itself.
+	{Path: "golang.org/x/sync", Owners: []string{Everywhere}},
+	{Path: "golang.org/x/sys", Owners: []string{Everywhere}},
+	{Path: "golang.org/x/term", Owners: []string{"cmd/mem"}},
+	{Path: "golang.org/x/text", Owners: []string{Everywhere}},
+
+	// For tests only.
+	{Path: "github.com/cockroachdb/datadriven", Tests: []string{Everywhere}},
+	{Path: "github.com/google/go-cmp", Tests: []string{Everywhere}},
+	{Path: "github.com/rogpeppe/go-internal", Tests: []string{Everywhere}},
+}
