@@ -104,7 +104,7 @@ type Third struct {
 var Modules = []Third{
 	{Path: "github.com/blevesearch/bleve/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/bleve_index_api", Owners: []string{"shared/index/bleveindex"}},
-	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore"}},
+	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore", "shared/serve"}},
 	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}},
 	{Path: "github.com/daulet/tokenizers", Owners: []string{"shared/token"}},
 	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},
