@@ -36,13 +36,15 @@ const (
 	cMeta
 	cPlan
 	cShort
+	cChoice
+	cOnce
 	cues // their number
 )
 
 var cueNames = [cues]string{
 	"abs", "decide", "contrast", "reason", "root", "pref", "who", "corr", "imp", "recap",
 	"normspec", "numu", "ans", "opp", "acc", "echo", "should", "lets", "fact", "defer",
-	"task", "askc", "lead", "openreq", "hedge", "past", "q", "meta", "plan", "short",
+	"task", "askc", "lead", "openreq", "hedge", "past", "q", "meta", "plan", "short", "choice", "once",
 }
 
 // mask is a set of cues.
@@ -84,6 +86,15 @@ var assistantWeights = weights{
 	cHedge: -1, cPast: -0.5, cQ: -2, cMeta: -1, cPlan: -1, cShort: -0.5, cDefer: -1, cLead: -0.75,
 }
 
+// x1Weights are the weights of x1, where they differ.
+func x1Weights() (user, assistant weights) {
+	user, assistant = userWeights, assistantWeights
+	user[cChoice] = 0.5
+	user[cOnce] = -0.5
+	user[cTask] = 0
+	return user, assistant
+}
+
 // pastBack is given back when the past tense tells of a decision or a cause.
 const pastBack = 0.5
 
@@ -112,6 +123,9 @@ func (r *rules) head(s string) string {
 // own finds the cues that a sentence has by itself. user is true for people
 // and notes.
 func (r *rules) own(s string, user bool) mask {
+	if r.x1 && strings.Contains(s, "’") {
+		s = strings.ReplaceAll(s, "’", "'")
+	}
 	var m mask
 	h := r.head(s)
 	for _, x := range r.plain {
@@ -121,6 +135,9 @@ func (r *rules) own(s string, user bool) mask {
 	}
 	if user && r.lets.match(h) {
 		m.set(cLets, true)
+	}
+	if r.x1 {
+		r.improve(&m, h, user)
 	}
 	m.set(cNumu, r.numu.match(s))
 	if m.has(cAbs) || m.has(cContrast) || m.has(cImp) {
@@ -132,5 +149,34 @@ func (r *rules) own(s string, user bool) mask {
 	m.set(cQ, question(s))
 	m.set(cShort, len(strings.Fields(s)) < 4)
 	m.set(cLead, !user && strings.HasSuffix(strings.TrimRight(s, "*_ "), ":"))
+	if r.x1 && m.has(cRecap) && !user && !(m.has(cAbs) || m.has(cContrast) || m.has(cDecide) || m.has(cNumu)) {
+		m.set(cRecap, false) // a report of work done
+	}
+	if r.x1 && user && m.has(cQ) && r.polite.match(h) {
+		m.set(cQ, false)
+		m.set(cHedge, false)
+		m.set(cImp, true)
+	}
 	return m
+}
+
+// improve applies the rules of x1 to the cues of a head.
+func (r *rules) improve(m *mask, h string, user bool) {
+	if m.has(cAbs) {
+		if loc := r.agree.FindStringIndex(h); loc != nil && !r.absOnly.match(h[loc[1]:]) {
+			m.set(cAbs, false)
+		}
+	}
+	if m.has(cShould) && r.expect.match(h) {
+		m.set(cShould, false)
+	}
+	if !user {
+		return
+	}
+	if r.want.match(h) {
+		m.set(cPref, true)
+	}
+	if r.habit.match(h) {
+		m.set(cAbs, true)
+	}
 }

@@ -86,5 +86,9 @@ func New(o Options) *Policy {
 	if o.Threshold == 0 {
 		o.Threshold = DefaultThreshold
 	}
-	return &Policy{threshold: o.Threshold, rules: writtenRules()}
+	r := improvedRules()
+	if o.Variant == AsWritten {
+		r = writtenRules()
+	}
+	return &Policy{threshold: o.Threshold, rules: r}
 }

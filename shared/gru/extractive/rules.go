@@ -14,6 +14,13 @@ type rules struct {
 
 	accept, offer, goAhead, ack matcher
 
+	x1              bool
+	agree           *regexp.Regexp
+	absOnly, expect matcher
+	polite, fork    matcher
+	want, habit     letsRule
+	user, assistant weights
+
 	abbr, logl, code1, code2 matcher
 	bul, enum                *regexp.Regexp
 }
@@ -49,6 +56,7 @@ func set(words string) map[string]bool {
 
 func writtenRules() *rules {
 	r := &rules{
+		user: userWeights, assistant: assistantWeights,
 		plain: []plainCue{
 			{cAbs, false, fold(wAbs)}, {cDecide, false, fold(wDecide)}, {cContrast, false, fold(wContrast)},
 			{cReason, false, fold(wReason)}, {cRoot, false, fold(wRoot)}, {cPref, false, fold(wPref)},
@@ -64,5 +72,33 @@ func writtenRules() *rules {
 		abbr: fold(wAbbr), logl: exact(wLogl), code1: exact(wCode1), code2: exact(wCode2),
 		bul: regexp.MustCompile(wBul), enum: regexp.MustCompile(wEnum),
 	}
+	return r
+}
+
+func improvedRules() *rules {
+	f := func(ps ...string) matcher { return fold(loose(or(ps...))) }
+	r := writtenRules()
+	r.x1 = true
+	r.user, r.assistant = x1Weights()
+	pref := strings.ReplaceAll(wPref, `prefer|want|insist|require|like (?:it|that|option|the|how|having)`, `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|the|how|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max|dark)\b`)
+	recap := strings.ReplaceAll(wRecap, `decision|agreed|resolved`, `decision|resolved`)
+	abs := f(wAbs, xAbs)
+	r.plain = []plainCue{
+		{cAbs, false, abs}, {cDecide, false, f(wDecide, xDecide)}, {cContrast, false, f(wContrast)},
+		{cReason, false, f(wReason, xReason)}, {cRoot, false, f(wRoot)}, {cRoot, true, f(xRoot)}, {cPref, false, f(pref, xPref)},
+		{cWho, false, f(wWho, xWho)}, {cCorr, false, f(wCorr, xCorr)}, {cImp, true, f(wImp)},
+		{cRecap, false, f(recap, `^agreed\b[^.?!:—–,]{0,70}:`)}, {cShould, false, f(wShould, xShould)}, {cFact, false, f(wFact)},
+		{cDefer, false, f(wDefer)}, {cTask, true, f(wTask)}, {cAskc, true, f(wAskc)},
+		{cHedge, false, f(wHedge, xHedge)}, {cPast, false, f(wPast)}, {cMeta, false, f(wMeta)},
+		{cPlan, false, f(wPlan)}, {cOnce, true, f(xOnce)},
+	}
+	r.absOnly = abs
+	r.agree = regexp.MustCompile("(?i)" + loose(xAgree))
+	r.expect, r.polite, r.fork = f(xExpect), f(xPolite), f(xFork)
+	steps := wLetsSteps + " " + xSteps
+	r.lets = letsRule{regexp.MustCompile("(?i)" + xLets), set(steps)}
+	r.want = letsRule{regexp.MustCompile("(?i)" + xWant), set(steps + " to you")}
+	r.habit = letsRule{regexp.MustCompile("(?i)" + loose(xHabit)), set(xStates)}
+	r.offer = f(wOffer, xOffer)
 	return r
 }

@@ -46,15 +46,15 @@ func (r *rules) turns(msgs []Message) []turn {
 	return out
 }
 
-// asks reports whether an assistant's message ends in a question that is no
-// mere offer.
-func (r *rules) asks(t *turn) bool {
+// asked is asks, and whether the question settles something.
+func (r *rules) asked(t *turn) (asks, fork bool) {
 	for _, s := range t.sents[max(0, len(t.sents)-2):] {
-		if s.question && !r.offer.match(t.text[s.start:s.end]) {
-			return true
+		if q := t.text[s.start:s.end]; s.question && !r.offer.match(q) {
+			asks = true
+			fork = fork || r.x1 && r.fork.match(q)
 		}
 	}
-	return false
+	return asks, fork
 }
 
 func (t *turn) sentence(i int) string { return t.text[t.sents[i].start:t.sents[i].end] }
@@ -81,8 +81,14 @@ func (r *rules) relational(ts []turn, i int, m []mask) {
 		if i == 0 || ts[i-1].user {
 			return
 		}
-		if !t.question && r.asks(&ts[i-1]) {
+		asks, fork := r.asked(&ts[i-1])
+		if !t.question && asks {
 			mark(cAns, ansSentences)
+			for k := range min(ansSentences, len(m)) {
+				if fork && !m[k].has(cTask) && !m[k].has(cAskc) && !m[k].has(cDefer) && !m[k].has(cMeta) && !m[k].has(cPlan) {
+					m[k].set(cChoice, true)
+				}
+			}
 		}
 		if m[0].has(cCorr) && !t.sents[0].question {
 			mark(cOpp, oppSentences)
@@ -117,9 +123,9 @@ func (p *Policy) Score(msgs []Message) Result {
 			continue
 		}
 		at := len(masks)
-		w := &assistantWeights
+		w := &r.assistant
 		if t.user {
-			w = &userWeights
+			w = &r.user
 		}
 		for k, s := range t.sents {
 			m := r.own(t.sentence(k), t.user)
@@ -155,7 +161,9 @@ func (p *Policy) Score(msgs []Message) Result {
 	for k, i := range best {
 		score += []float64{1, 0.5, 0.25}[k] * max(0, res.Sentences[i].Score)
 	}
-	score -= 1.5 * float64(asking) / float64(max(4, users))
+	if !r.x1 || sizeN >= 8 {
+		score -= 1.5 * float64(asking) / float64(max(4, users))
+	}
 	if ahead {
 		score += 0.5
 	}

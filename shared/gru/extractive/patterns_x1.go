@@ -1,0 +1,74 @@
+package extractive
+
+import "strings"
+
+// The improved method (x1) widens the patterns of x0 and adds a few. Each
+// group below is one general observation about talk, with its reason.
+const (
+	// Agreement says nothing by itself: "Exactly.", "That's exactly it".
+	xAgree = `^(?:(?:yes|yeah|yep|yup|right|ah|oh|ok(?:ay)?|haha)[,.!]* )*(?:exactly|that's exactly|precisely|absolutely|always)(?:[.!,]| that\b| it\b| what\b| the\b|$)`
+
+	// Limits and prohibitions as people type them.
+	xAbs = `\b(?:we|i|you|they) (?:can't|cannot|won't|will not|may not|must not)\b|\b(?:nothing|anything|nobody) (?:in|under|from|below|inside|else|outside|may|gets|should)\b|\b(?:every|each) time\b|\bwhenever\b|\bmay only\b|\bmax(?:imum)?\b|\b(?:remember|don't forget) to\b|\bkeep in mind\b|\b(?:is|are)n't allowed\b|\b(?:does|do) not allow\b|\b(?:doesn't|don't) allow\b|\bas a rule\b|\bby convention\b|\bnext time\b`
+
+	// A decision told as a plan of the group, and one taken back.
+	xDecide = `\b(?:we|i)(?:'re| are|'m| am|'ll| will)? (?:now )?(?:going with|go with|sticking (?:with|to)|stick (?:with|to)|settling on)\b|\bwe(?:'re| are) (?:now |only |just )?(?:not going to|going to (?:use|keep|drop|stay|support)|moving (?:to|away|off)|switching|dropping|changing|standardi[sz]ing|deprecating|phasing|targeting)\b|\bconsensus\b|\bchange of plans?\b|\bchanged (?:my|our) minds?\b|\bforget (?:what|about) (?:i|we|the)\b|\bscra(?:p|tch) (?:that|it)\b|\bno longer (?:appl|want|maintain|valid|true)\w*|\b(?:out of|in) scope\b|\bnon-negotiable\b|\bby design\b`
+
+	// Other people's demands carry authority; so does ownership.
+	xWho = `\b(?:customers?|clients?|legal|lawyers?|qa|ops|security|compliance|finance|mobile|product|marketing|designers?|reviewers?|management|partners?|contract) (?:department |team )?(?:really )?(?:insists?|asked|requires?|wants?|needs?|demands?|does not|doesn't|can't|won't|expects?|relies|rely|depends?)\b|\bowned by\b|\bbelongs? to\b|\bmaintained by\b|\bpromised\b`
+
+	// A rejection or a repeated order.
+	xCorr = `^(?:(?:hmm+|sorry|oh|ah|wait|ok(?:ay)?|well|please|but|um+|uh)[,.!]* )*(?:no\b|nope\b|nah\b|wrong\b|rather not\b|put (?:it|that|them) back\b|revert\b|undo\b|not needed\b|not necessary\b|th(?:at|is|at's|ose|ese) (?:(?:is|are|isn't|aren't) )?(?:not|wrong)\b)|\bi (?:already )?(?:said|told you|meant)\b|\bas i (?:said|mentioned)\b|\byou must not\b|\bit's actually\b`
+
+	// Wishes and needs of the group.
+	xShould = `\b(?:we|i) need (?:it|this|that|them|the [\w-]+|every\w*|all [\w-]+|each [\w-]+|(?:a|an) [\w-]+ (?:that|which|for)) |\b(?:we|it|this|that|they) needs? to (?:keep|stay|support|be|have|work|handle|avoid|preserve|run|match)\b|\bno need (?:to|for)\b|\bnot needed\b|\b(?:we|you) don't need\b`
+
+	// What a preference sounds like besides "prefer".
+	xPref = `\b(?:i|we) (?:don't|do not) (?:really )?(?:want|like|need|care)\b|\bi'd rather\b|\bi (?:really )?(?:like|love)\b[^.?!]{1,40}\b(?:more|better|over|than)\b|\b(?:i|we) would (?:go|stick) with\b|\bmy (?:vote|preference|choice)\b|\bi (?:vote|opt) for\b`
+
+	// A cause that a person found.
+	xRoot = `\bfound (?:it|the (?:bug|cause|problem|issue|reason|culprit))\b|\bturns out\b|\b(?:that's|which is) why\b|\b(?:fails|failed|breaks|broke|crashes|crashed|hangs|happens|happened) because\b|\bwhat's wrong\b`
+
+	// A consequence that was felt is a reason.
+	xReason = `\b(?:has|have|had) (?:already )?(?:bitten|burned|burnt|hurt)\b|\b(?:bit|burned|melted|killed) (?:us|the)\b|\bbreaks\b|\bworse than\b|\bmess(?:es|ed)? up\b|, so \w+`
+
+	// Thinking aloud.
+	xHedge = `\b(?:i'm|i was|i am|been) (?:thinking|wondering|imagining|curious)\b|\bthinking (?:about|of|aloud)\b|\bit'd\b|\bthat'd\b|\bfeels?\b|\boverkill\b|\bsomeday\b|\bat some point\b|\bsee how\b|\bin theory\b|\bmakes me\b|\bassumed\b|\bnice to\b|\bcurious\b`
+
+	// A step bound to this moment.
+	xOnce = `\b(?:this time|just (?:this )?once|for this (?:one|pr|commit|time))\b|\b(?:first|again)[.!]*$`
+
+	// A prediction is no demand: "that should work now", "I should have it".
+	xExpect = `\bshould(?:n't)? (?:now |all |just |probably |then |still )*(?:have (?:been|those|it|the|that|a)|work|do it|do the trick|fix|help|suffice|take|be (?:fine|ok(?:ay)?|good|enough|able|done|ready|fixed|easy|clear|in place|possible|mergeable|safe|there))\b`
+
+	// A request in the form of a question.
+	xPolite = `^(?:(?:please|ok(?:ay)?|so|and|also|hey|then)[,]? )*(?:can|could|would|will) (?:you|we) (?:please )?(?:always|never|not|stop|use|keep|avoid|only|make sure|instead)\b`
+
+	// A question whose answer settles something, against "shall I go on?".
+	xFork = `\bor\b|\bwhich\b|\bprefer\w*\b|\bshould\b|\bwhat (?:should|is|are|do|would|about|value)\b|\bhow (?:should|many|long|much|do you)\b|\boptions?\b|\bapproach\b|\bwhat'?s your\b`
+	// And what only asks for leave to go on.
+	xOffer = `\bready to\b|\b(?:shall|should) (?:i|we) (?:continue|proceed|start|commit|push|merge|go ahead|run|open)\b|\bwant me to (?:continue|proceed|start|commit|push|merge|go ahead|run|open|adjust|look|check)\b|\bwhat are we\b|\bwhat's on your mind\b`
+
+	// Verbs after "let's" and "want to" that name a step, besides wLetsSteps.
+	xSteps = `adjust update create cut branch rebase clean cleanup finish wrap implement work step pause call chat hop walk recap sync get prepare open close kick rerun restart retry resume redo verify validate understand research list read play ask hold hear dig resolve address tackle tag release publish deploy build squash know learn rewrite revert come install tidy ship write`
+	// Verbs of a state, after "we don't": no practice.
+	xStates = `have know think see need want get seem even really currently yet understand remember care believe expect mind find test`
+)
+
+const (
+	xWant  = `\b(?:i|we)(?:'d| would)? (?:do |really |personally |explicitly |rather |much |still |just |also )*want (?:you )?(?:to )?(\w+)`
+	xLets  = `(?:\blet's|(?:^|[.,;:!—–-] ?|\b(?:so|ok|okay|then|and|yes|yeah|yep|please|but|sure|no|now) )lets) (?:just |also |please |then |first |completely |really |maybe |now )*([a-z]+)`
+	xHabit = `\bwe (?:don't|do not) (\w+)`
+)
+
+// loose makes the apostrophe of common contractions optional, as people leave
+// it out when they type fast.
+func loose(p string) string { return looseReplacer.Replace(p) }
+
+var looseReplacer = strings.NewReplacer(
+	"n't", "n'?t", "that's", "that'?s", "i'm", "i'?m", "i've", "i'?ve", "it's", "it'?s",
+	"you're", "you'?re", "i'd", "i'd", "what's", "what'?s",
+)
+
+// or joins patterns.
+func or(ps ...string) string { return strings.Join(ps, "|") }
