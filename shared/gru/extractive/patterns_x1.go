@@ -39,7 +39,7 @@ const (
 	xOnce = `\b(?:this time|just (?:this )?once|for this (?:one|pr|commit|time))\b|\b(?:first|again)[.!]*$`
 
 	// A prediction is no demand: "that should work now", "I should have it".
-	xExpect = `\bshould(?:n't)? (?:now |all |just |probably |then |still )*(?:have (?:been|those|it|the|that|a)|work|do it|do the trick|fix|help|suffice|take|be (?:fine|ok(?:ay)?|good|enough|able|done|ready|fixed|easy|clear|in place|possible|mergeable|safe|there))\b`
+	xExpect = `\b(?:if|whether) (?:we|it|this|that|you|they|i|there) should(?:n't)?\b|\bshould(?:n't)? (?:now |all |just |probably |then |still )*(?:have (?:been|those|it|the|that|a)|work|do it|do the trick|fix|help|suffice|take|be (?:fine|ok(?:ay)?|good|enough|able|done|ready|fixed|easy|clear|in place|possible|mergeable|safe|there))\b`
 
 	// A request in the form of a question.
 	xPolite = `^(?:(?:please|ok(?:ay)?|so|and|also|hey|then)[,]? )*(?:can|could|would|will) (?:you|we) (?:please )?(?:always|never|not|stop|use|keep|avoid|only|make sure|instead)\b`
@@ -52,7 +52,7 @@ const (
 	// Verbs after "let's" and "want to" that name a step, besides wLetsSteps.
 	xSteps = `adjust update create cut branch rebase clean cleanup finish wrap implement work step pause call chat hop walk recap sync get prepare open close kick rerun restart retry resume redo verify validate understand research list read play ask hold hear dig resolve address tackle tag release publish deploy build squash know learn rewrite revert come install tidy ship write`
 	// Verbs of a state, after "we don't": no practice.
-	xStates = `have know think see need want get seem even really currently yet understand remember care believe expect mind find test`
+	xStates = `actually necessarily have know think see need want get seem even really currently yet understand remember care believe expect mind find test`
 )
 
 const (

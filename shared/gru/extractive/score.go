@@ -84,7 +84,10 @@ func (r *rules) relational(ts []turn, i int, m []mask) {
 		asks, fork := r.asked(&ts[i-1])
 		if !t.question && asks {
 			mark(cAns, ansSentences)
-			for k := range min(ansSentences, len(m)) {
+			for k := range len(m) {
+				if k > 0 && (k > 1 || !m[0].has(cShort)) {
+					break
+				}
 				if fork && !m[k].has(cTask) && !m[k].has(cAskc) && !m[k].has(cDefer) && !m[k].has(cMeta) && !m[k].has(cPlan) {
 					m[k].set(cChoice, true)
 				}
@@ -106,7 +109,27 @@ func (r *rules) relational(ts []turn, i int, m []mask) {
 	}
 	if i > 0 && ts[i-1].person && !ts[i-1].question && r.ack.match(r.head(t.sentence(0))) {
 		mark(cEcho, echoSentences)
+		if r.x1 && !r.terseAnswer(ts, i-1) { // both say that the two agree: one point is enough
+			for k := range m {
+				if m[k].has(cAcc) {
+					m[k].set(cEcho, false)
+				}
+			}
+		}
 	}
+}
+
+// terseWords is the longest answer, in words, that the sentence repeating it
+// must stand for.
+const terseWords = 5
+
+// terseAnswer reports whether turn i answers a question in a few words.
+func (r *rules) terseAnswer(ts []turn, i int) bool {
+	if i == 0 || ts[i-1].user || ts[i].question {
+		return false
+	}
+	asks, _ := r.asked(&ts[i-1])
+	return asks && len(strings.Fields(ts[i].text)) <= terseWords
 }
 
 // Score decides on one chunk.
