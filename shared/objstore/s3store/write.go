@@ -1,0 +1,131 @@
+package s3store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/objstore"
+)
+
+const (
+	// maxPutBytes is the largest body of one PUT (AWS "Amazon S3 multipart
+	// upload limits": 5 GiB).
+	maxPutBytes = 5 << 30
+	// partBytes is the size of a part, and what a write of unknown size holds
+	// in memory. 10,000 parts, the most S3 takes, make 156 GiB.
+	partBytes = 16 << 20
+)
+
+// Put implements objstore.Driver.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond objstore.Condition) (objstore.Info, error) {
+	ctx, date := withDate(ctx)
+	src := &source{r: r}
+	etag, n, err := s.put(ctx, s.prefix+key, src, size, cond)
+	switch {
+	case src.err != nil:
+		return objstore.Info{}, fmt.Errorf("read the body: %w", src.err)
+	case err != nil:
+		return objstore.Info{}, asWriteFault(err, cond)
+	}
+	info := objstore.Info{Key: key, ETag: etag, SizeBytes: n, ModTime: *date}
+	if date.IsZero() {
+		info.ModTime = time.Now().UTC()
+	}
+	return info, nil
+}
+
+// source notes the reader's own error, so that it is not taken for the store's.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// put gives the ETag and the size of what it stored.
+func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64, cond objstore.Condition) (string, int64, error) {
+	if size >= 0 && size <= maxPutBytes {
+		return s.putWhole(ctx, key, r, size, cond)
+	}
+	first := make([]byte, partBytes)
+	n, err := io.ReadFull(r, first)
+	if size < 0 && (err == io.EOF || err == io.ErrUnexpectedEOF) {
+		return s.putWhole(ctx, key, bytes.NewReader(first[:n]), int64(n), cond)
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	return s.putParts(ctx, key, first, r, size, cond)
+}
+
+func options(cond objstore.Condition) minio.PutObjectOptions {
+	opts := minio.PutObjectOptions{DisableMultipart: true}
+	if cond.Create {
+		opts.SetMatchETagExcept("*")
+	}
+	if cond.IfMatch != "" {
+		opts.SetMatchETag(cond.IfMatch)
+	}
+	return opts
+}
+
+func (s *Store) putWhole(ctx context.Context, key string, r io.Reader, size int64, cond objstore.Condition) (string, int64, error) {
+	info, err := s.core.Client.PutObject(ctx, s.bucket, key, r, size, options(cond))
+	return info.ETag, size, err
+}
+
+// putParts uploads first and then the rest of r, part by part.
+func (s *Store) putParts(ctx context.Context, key string, first []byte, r io.Reader, size int64, cond objstore.Condition) (_ string, _ int64, err error) {
+	id, err := s.core.NewMultipartUpload(ctx, s.bucket, key, minio.PutObjectOptions{})
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		// Parts of an upload that nobody completes cost room. Where this fails
+		// too, the first error says more, and the server's own clean-up follows.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_ = s.core.AbortMultipartUpload(ctx, s.bucket, key, id)
+	}()
+	var parts []minio.CompletePart
+	var total int64
+	for part, last := first, false; ; {
+		p, err := s.core.PutObjectPart(ctx, s.bucket, key, id, len(parts)+1, bytes.NewReader(part), int64(len(part)), minio.PutObjectPartOptions{})
+		if err != nil {
+			return "", 0, err
+		}
+		parts = append(parts, minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag})
+		total += int64(len(part))
+		if last {
+			break
+		}
+		n, err := io.ReadFull(r, first) // the part before is sent
+		if err == io.EOF {
+			break
+		}
+		if last = err == io.ErrUnexpectedEOF; err != nil && !last {
+			return "", 0, err
+		}
+		part = first[:n]
+	}
+	if size >= 0 && total != size {
+		return "", 0, fault.New(fault.Invalid, "the body has %d bytes, not %d", total, size)
+	}
+	info, err := s.core.CompleteMultipartUpload(ctx, s.bucket, key, id, parts, options(cond))
+	return info.ETag, total, err
+}
