@@ -1,0 +1,5 @@
+//go:build !(hf && cgo)
+
+package token
+
+func loadDefault() (*Tokenizer, error) { return loadPure() }
