@@ -122,6 +122,7 @@ type Run struct {
 	ExitGate      bool      `json:"exit_gate"`     // whether the exit gate is acted on
 	MemoryBefore  SHA       `json:"memory_before_sha,omitempty"`
 	Started       time.Time `json:"started"`
+	Erased        SHA       `json:"erased,omitempty"` // the tombstone that erased its text
 }
 
 // Sampling is how a model was sampled.
@@ -134,49 +135,50 @@ type Sampling struct {
 
 // Gate is the decision over one chunk: closed gates are records too.
 type Gate struct {
-	V                  int       `json:"v"`
-	Type               string    `json:"type"`  // "gate"
-	Level              Level     `json:"level"` // of the memory it decides about: L1 or L2
-	T                  int       `json:"t"`     // step in the stream, from 1
-	TotalT             int       `json:"T"`     // steps the part has
-	Run                SHA       `json:"run"`
-	QueryID            string    `json:"query_id"`
-	Admit              int64     `json:"admit,omitempty"`
-	I                  int       `json:"i"` // chunk's place in its part
-	Chunk              SHA       `json:"chunk"`
-	Start              int       `json:"start"` // chunk text [start,end) that was read
-	End                int       `json:"end"`
-	Update             bool      `json:"update"`
-	Exit               bool      `json:"exit"`
-	ExitActed          bool      `json:"exit_acted"`
-	FormatOK           bool      `json:"format_ok"`
-	Pending            bool      `json:"pending"`
-	Attempt            int       `json:"attempt"`
-	Reason             string    `json:"reason"`
-	ReasonCode         string    `json:"reason_code"` // closed | kept | no_substance | budget_exceeded | format | empty | derived | abandoned
-	Think              string    `json:"think,omitempty"`
-	Score              *float64  `json:"score,omitempty"`
-	Policy             string    `json:"policy"`
-	Model              string    `json:"model,omitempty"`
-	Adapter            string    `json:"adapter,omitempty"`
-	PromptVersion      string    `json:"prompt_version"`
-	Sampling           *Sampling `json:"sampling,omitempty"`
-	MemoryBeforeSHA    SHA       `json:"memory_before_sha,omitempty"`
-	CandidateSHA       SHA       `json:"candidate_sha,omitempty"`
-	MemorySHA          SHA       `json:"memory_sha,omitempty"` // after this step
-	PromptTokens       int       `json:"prompt_tokens"`        // the server's count; 0 without a model
-	PromptTokensOwn    int       `json:"prompt_tokens_own"`
-	CompletionTokens   int       `json:"completion_tokens"`
-	MemoryTokens       int       `json:"memory_tokens"` // after this step, own count
-	FinishReason       string    `json:"finish_reason,omitempty"`
-	LatencyMS          float64   `json:"latency_ms"`
-	CostUSD            float64   `json:"cost_usd"`
-	Reply              SHA       `json:"reply,omitempty"` // blob of the raw reply
-	RegateOf           int       `json:"regate_of,omitempty"`
-	Neutralised        bool      `json:"neutralised,omitempty"` // reserved tags in the text were masked for the model
-	TruncatedByServer  bool      `json:"truncated_by_server,omitempty"`
-	EvidenceDropped    int       `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
-	Newest             time.Time `json:"newest,omitzero"`            // greatest effective time admitted up to this step
+	V                 int       `json:"v"`
+	Type              string    `json:"type"`  // "gate"
+	Level             Level     `json:"level"` // of the memory it decides about: L1 or L2
+	T                 int       `json:"t"`     // step in the stream, from 1
+	TotalT            int       `json:"T"`     // steps the part has
+	Run               SHA       `json:"run"`
+	QueryID           string    `json:"query_id"`
+	Admit             int64     `json:"admit,omitempty"`
+	I                 int       `json:"i"` // chunk's place in its part
+	Chunk             SHA       `json:"chunk"`
+	Start             int       `json:"start"` // chunk text [start,end) that was read
+	End               int       `json:"end"`
+	Update            bool      `json:"update"`
+	Exit              bool      `json:"exit"`
+	ExitActed         bool      `json:"exit_acted"`
+	FormatOK          bool      `json:"format_ok"`
+	Pending           bool      `json:"pending"`
+	Attempt           int       `json:"attempt"`
+	Reason            string    `json:"reason"`
+	ReasonCode        string    `json:"reason_code"` // closed | kept | no_substance | budget_exceeded | format | empty | derived | abandoned
+	Think             string    `json:"think,omitempty"`
+	Score             *float64  `json:"score,omitempty"`
+	Policy            string    `json:"policy"`
+	Model             string    `json:"model,omitempty"`
+	Adapter           string    `json:"adapter,omitempty"`
+	PromptVersion     string    `json:"prompt_version"`
+	Sampling          *Sampling `json:"sampling,omitempty"`
+	MemoryBeforeSHA   SHA       `json:"memory_before_sha,omitempty"`
+	CandidateSHA      SHA       `json:"candidate_sha,omitempty"`
+	MemorySHA         SHA       `json:"memory_sha,omitempty"` // after this step
+	PromptTokens      int       `json:"prompt_tokens"`        // the server's count; 0 without a model
+	PromptTokensOwn   int       `json:"prompt_tokens_own"`
+	CompletionTokens  int       `json:"completion_tokens"`
+	MemoryTokens      int       `json:"memory_tokens"` // after this step, own count
+	FinishReason      string    `json:"finish_reason,omitempty"`
+	LatencyMS         float64   `json:"latency_ms"`
+	CostUSD           float64   `json:"cost_usd"`
+	Reply             SHA       `json:"reply,omitempty"` // blob of the raw reply
+	RegateOf          int       `json:"regate_of,omitempty"`
+	Neutralised       bool      `json:"neutralised,omitempty"` // reserved tags in the text were masked for the model
+	TruncatedByServer bool      `json:"truncated_by_server,omitempty"`
+	EvidenceDropped   int       `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
+	Newest            time.Time `json:"newest,omitzero"`            // greatest effective time admitted up to this step
+	Erased            SHA       `json:"erased,omitempty"`           // the tombstone that erased its texts
 }
 
 // Place is a position in the total order "newest" of DESIGN section 3:
@@ -241,6 +243,7 @@ type Evidence struct {
 	TimeRaw     string       `json:"time_raw,omitempty"`
 	TimeQuality TimeQuality  `json:"time_quality,omitempty"`
 	Supersedes  []Occurrence `json:"supersedes,omitempty"` // the other occurrence; Place decides which is the newer
+	Erased      SHA          `json:"erased,omitempty"`     // the tombstone that erased its text
 }
 
 // Memory is the memory after a step that changed it: an L1 or L2 node.
@@ -258,6 +261,7 @@ type Memory struct {
 	Parents    []SHA  `json:"parents"`              // nodes one level down
 	Supersedes []SHA  `json:"supersedes,omitempty"` // the memory node it replaces
 	Place      Place  `json:"place"`                // newest of its evidence
+	Erased     SHA    `json:"erased,omitempty"`     // the tombstone that erased its text
 }
 
 // RunEnd says that a part is done in a stream.
