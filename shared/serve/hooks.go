@@ -71,14 +71,14 @@ func (h *hooks) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.cfg.Logger.WarnContext(r.Context(), "notification cannot be read", KeyError, err.Error())
 		if err := h.bury(r.Context(), body, err); err != nil {
-			answerBroker(w, fault.As(fault.Unavailable, err))
+			answerBroker(w, &fault.Error{Kind: fault.Unavailable, RetryAfter: fault.RetryAfterOf(err), Err: err})
 			return
 		}
 	}
 	for _, o := range objects {
 		if err := h.cfg.Publish(r.Context(), ObjectEvent(o)); err != nil {
 			h.cfg.Logger.WarnContext(r.Context(), "notification not passed on", KeyKind, fault.KindOf(err).String(), KeyError, err.Error())
-			answerBroker(w, fault.As(fault.Unavailable, err))
+			answerBroker(w, &fault.Error{Kind: fault.Unavailable, RetryAfter: fault.RetryAfterOf(err), Err: err})
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -76,7 +77,7 @@ func (s *secure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // a page sets its own
-	h.Set("Cache-Control", "private, no-cache")                                   // kept, but asked for again by its ETag
+	h.Set("Cache-Control", "private, no-cache")                                    // kept, but asked for again by its ETag
 	rule := s.rule(r.URL.Path)
 	if status, p := s.refuse(r, rule); status != 0 {
 		s.cfg.Logger.WarnContext(r.Context(), "request refused", KeyStatus, status, KeyError, p.Message)
@@ -91,10 +92,15 @@ func (s *secure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // rule is that of the longest prefix; one without a trailing slash covers the
-// path itself and what is below it, never a longer name.
-func (s *secure) rule(path string) Rule {
+// path itself and what is below it, never a longer name. A path that is not in
+// its shortest form ("/healthz/../memory") falls under no rule, as the router
+// would read it otherwise.
+func (s *secure) rule(p string) Rule {
+	if c := path.Clean(p); c != p && c+"/" != p {
+		return Rule{}
+	}
 	for _, r := range s.rules {
-		if rest, ok := strings.CutPrefix(path, r.Prefix); ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/")) {
+		if rest, ok := strings.CutPrefix(p, r.Prefix); ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(r.Prefix, "/")) {
 			return r
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Service) send(ctx context.Context, cause ce.Event, out []ce.Event) (err
 			e.SetExtension(k, v)
 		}
 		if err := s.post(ctx, e); err != nil {
-			return fault.As(fault.KindOf(err), fmt.Errorf("send %s (%d of %d): %w", e.Type(), i+1, len(out), err))
+			return fmt.Errorf("send %s (%d of %d): %w", e.Type(), i+1, len(out), err)
 		}
 	}
 	return nil
