@@ -1,0 +1,86 @@
+# Two commands are all that a reader needs: `make run` and `make test`.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.ONESHELL:
+.PHONY: help build run test race lint fuzz bench cover golden integration e2e crash verify ci clean
+
+GO ?= go
+# What a target works on: make race PKG=./shared/eventlog/...
+PKG ?= ./...
+# The folders that hold Go code; a glob, as a tree grows.
+SRC := $(wildcard cmd functions shared infra)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/mem and bin/fn
+	@$(GO) build -o bin/ ./cmd/mem ./cmd/fn
+
+run: build ## start Mneme on ./.mneme, upload the samples, print a cited answer, stay up
+	@exec ./bin/mem up --dir ./.mneme --sample
+
+test: ## every test that needs only Go and a C compiler; what is skipped is named
+	@.ci/gotest -timeout 10m $(PKG)
+
+race: ## the same under the race detector
+	@$(GO) test -race -timeout 20m $(PKG)
+
+lint: ## gofmt, vet, staticcheck and the import rules
+	@bad=$$(gofmt -l $(SRC)); [ -z "$$bad" ] || { echo "gofmt -w these:"; echo "$$bad"; exit 1; }
+	echo "gofmt: clean"
+	$(GO) vet ./... && echo "vet: clean"
+	$(GO) tool staticcheck ./... && echo "staticcheck: clean"
+	$(GO) test -count=1 ./shared/archtest
+
+FUZZTIME ?= 10s
+fuzz: ## each fuzz law for FUZZTIME (10s)
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SRC) | xargs -n1 dirname | sort -u); do
+	  for law in $$(grep -ho --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do
+	    echo "== $$dir $$law"
+	    $(GO) test -run '^$$' -fuzz "^$$law\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s ./$$dir
+	  done
+	done
+
+BENCH ?= .
+BENCHTIME ?= 1s
+bench: ## the figures of speed and memory; BENCH=regexp BENCHTIME=1s
+	@dirs=$$(grep -rl --include='*_test.go' '^func Benchmark' $(SRC) | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 60m $$dirs
+
+cover: ## statement coverage over all packages; writes cover.out
+	@$(GO) test -coverprofile cover.out -coverpkg ./... -timeout 20m ./... >/dev/null
+	$(GO) tool cover -func cover.out | tail -n 1
+
+golden: ## write the golden files anew; read the diff before you commit it
+	@for dir in $$(grep -rlE --include='*_test.go' 'flag\.Bool\("update"|golden\.Update' $(SRC) | xargs -rn1 dirname | sort -u); do $(GO) test -count=1 ./$$dir -update; done
+	for dir in $$(grep -rl --include='*_test.go' 'cockroachdb/datadriven' $(SRC) | xargs -rn1 dirname | sort -u); do $(GO) test -count=1 ./$$dir -rewrite; done
+	git --no-pager diff --stat
+
+S3 ?= versitygw
+integration: ## the suites that need a real server, against S3=versitygw or S3=minio
+	@dir=$$(mktemp -d); trap 'infra/local/services/s3.sh $(S3) stop $$dir || true; rm -rf $$dir' EXIT
+	MNEME_TEST_S3=$$(infra/local/services/s3.sh $(S3) start $$dir) MNEME_TEST_REQUIRE=s3 .ci/gotest -count=1 -timeout 20m \
+	  $$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3|testserver' $(SRC) | xargs -n1 dirname | sort -u | sed 's|^|./|')
+
+e2e: ## the whole program: command-line scripts, rebuild, order of events
+	@.ci/gotest -count=1 -timeout 20m ./cmd/...
+
+MNEME_CRASH_RUNS ?= 50
+crash: ## kill -9 at random moments of an ingest, MNEME_CRASH_RUNS times (50)
+	@MNEME_CRASH_RUNS=$(MNEME_CRASH_RUNS) $(GO) test ./cmd/mem -run TestCrash -count=1 -v -timeout 60m
+
+verify: ## fail when a generated file or go.mod is stale
+	@$(GO) mod verify
+	$(GO) mod tidy -diff
+	state() { { git status --porcelain; git diff; } | sha256sum; }
+	before=$$(state)
+	$(GO) generate ./...
+	[ "$$(state)" = "$$before" ] || { echo "stale: go generate changed"; git --no-pager diff --stat; exit 1; }
+
+ci: ## all that CI runs
+	@.ci/run
+
+clean: ## remove what the targets build; ./.mneme stays, it holds memories
+	@rm -rf bin cover.out
