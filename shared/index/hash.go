@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"encoding/json"
+	"io"
 	"slices"
 
 	"github.com/gowebpki/jcs"
@@ -48,6 +49,10 @@ func RowHash(n *Node) memory.SHA {
 	}
 	return memory.Sum(b)
 }
+
+// AddRow writes one node's line of the index hash to h; rows come in ascending
+// order of node id.
+func AddRow(h io.Writer, n *Node) { io.WriteString(h, string(RowHash(n))+"\n") }
 
 // compareSpans is a total order over spans.
 func compareSpans(a, b memory.Span) int {

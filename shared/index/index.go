@@ -154,8 +154,8 @@ type Graph interface {
 	// levels, sorted; an L0 or raw id gives itself. Unknown ids are absent.
 	Walk(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, error)
 	// Superseded gives for each id that is not current the nodes that replace
-	// it directly, sorted. Where two nodes name each other, as when a decision
-	// is taken back, the one stated last is current (see Newer).
+	// it directly, sorted. A node that was stated again after its replacement
+	// is current (see Newer).
 	Superseded(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, error)
 	// Hash is the index hash of a tenant and what it covers.
 	Hash(ctx context.Context, tenant string) (memory.SHA, Counts, error)

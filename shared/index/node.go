@@ -129,9 +129,12 @@ func (n *Node) Newest() (memory.Place, int) {
 	return p, t
 }
 
-// Newer reports whether a was stated after b, which decides who of two nodes
-// that name each other is current. Memories (L1, L2) of one stream go by step,
-// evidence by the order of DESIGN section 3.
+// Newer reports whether a was stated after b. Of two nodes joined by a supersedes
+// edge the newer is current: a decision that was taken back and then taken
+// again is named by edges both ways, perhaps over a third node, and its last
+// statement holds. As the order is total, some node of every such ring is
+// current. Memories (L1, L2) of one stream go by step, evidence by the order of
+// DESIGN section 3.
 func Newer(a, b *Node) bool {
 	pa, ta := a.Newest()
 	pb, tb := b.Newest()
@@ -139,6 +142,14 @@ func Newer(a, b *Node) bool {
 		return ta > tb
 	}
 	return pa.Compare(pb) > 0
+}
+
+// Sorted is n with its lists in the order that Graph.Nodes promises.
+func Sorted(n Node) Node {
+	slices.Sort(n.Parents)
+	slices.Sort(n.Supersedes)
+	slices.SortFunc(n.Occurrences, compareOccurrences)
+	return n
 }
 
 // Scope is the filter's levels with the default filled in.

@@ -1,0 +1,202 @@
+package sqliteindex
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// denseRow is one vector on its way into memory.
+type denseRow struct {
+	passage, node [32]byte
+	nodeRow       int64
+	project       string
+	level         memory.Level
+	v             []float32
+}
+
+// denseTime is one occurrence's effective time, in nanoseconds since 1970.
+type denseTime struct {
+	nodeRow int64
+	at      int64
+}
+
+// SearchDense implements index.Graph.
+func (ix *Index) SearchDense(ctx context.Context, space string, vec []float32, f index.Filter, k int) (hits []index.Hit, err error) {
+	defer fault.Wrap(&err, "sqliteindex.SearchDense(%s, %s)", f.Tenant, space)
+	if k <= 0 || f.Tenant == "" || len(f.Projects) == 0 || zero(vec) {
+		return nil, nil
+	}
+	d, err := ix.load(ctx, f.Tenant, space)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	if f.Timed() {
+		if err := ix.loadTimes(ctx, f.Tenant, d); err != nil {
+			return nil, err
+		}
+	}
+	return d.search(ctx, normalise(vec), &f, k)
+}
+
+func zero(v []float32) bool {
+	for _, x := range v {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// load gives the space's vectors, read from the file the first time. A space
+// that the file does not hold is nil.
+func (ix *Index) load(ctx context.Context, tenant, space string) (*dense, error) {
+	key := spaceKey{tenant, space}
+	ix.mu.Lock()
+	d := ix.spaces[key]
+	ix.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	ix.apply.Lock() // no batch may fall between the file's rows and its own
+	defer ix.apply.Unlock()
+	ix.mu.Lock()
+	d = ix.spaces[key]
+	ix.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	d, err := ix.readSpace(ctx, tenant, space)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	ix.mu.Lock()
+	ix.spaces[key] = d
+	ix.mu.Unlock()
+	return d, nil
+}
+
+func (ix *Index) readSpace(ctx context.Context, tenant, space string) (*dense, error) {
+	var row int64
+	var dims int
+	err := ix.read.QueryRowContext(ctx, `SELECT row, dims FROM space WHERE tenant = ? AND name = ?`, tenant, space).Scan(&row, &dims)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, stored(err)
+	}
+	rows, err := ix.read.QueryContext(ctx, `SELECT p.id, n.id, n.row, n.project, n.level, v.v
+		FROM vector v JOIN passage p ON p.row = v.passage JOIN node n ON n.row = p.node
+		WHERE v.space = ? ORDER BY v.rowid`, row)
+	if err != nil {
+		return nil, stored(err)
+	}
+	defer rows.Close()
+	d := newDense(dims)
+	var passage, node, vec, project, level sql.RawBytes
+	r := denseRow{v: make([]float32, dims)}
+	for rows.Next() {
+		if err := rows.Scan(&passage, &node, &r.nodeRow, &project, &level, &vec); err != nil {
+			return nil, stored(err)
+		}
+		if len(vec) != 4*dims {
+			return nil, fault.At(fault.Corrupt, ix.path, "run `mem rebuild`", "a vector of %d bytes in a space of %d dimensions", len(vec), dims)
+		}
+		copy(r.passage[:], passage)
+		copy(r.node[:], node)
+		if r.project != string(project) {
+			r.project = string(project)
+		}
+		if string(r.level) != string(level) {
+			r.level = memory.Level(level)
+		}
+		for i := range r.v {
+			r.v[i] = math.Float32frombits(binary.LittleEndian.Uint32(vec[4*i:]))
+		}
+		d.add(&r)
+	}
+	d.encode()
+	return d, stored(rows.Err())
+}
+
+// loadTimes reads the effective times of all occurrences, for the first search
+// that filters by time.
+func (ix *Index) loadTimes(ctx context.Context, tenant string, d *dense) error {
+	d.mu.RLock()
+	have := d.times != nil
+	d.mu.RUnlock()
+	if have {
+		return nil
+	}
+	ix.apply.Lock()
+	defer ix.apply.Unlock()
+	rows, err := ix.read.QueryContext(ctx, `SELECT o.node, o.at FROM occurrence o JOIN node n ON n.row = o.node WHERE n.tenant = ? AND n.level <> 'raw'`, tenant)
+	if err != nil {
+		return stored(err)
+	}
+	defer rows.Close()
+	times := map[int64][]int64{}
+	for rows.Next() {
+		var t denseTime
+		if err := rows.Scan(&t.nodeRow, &t.at); err != nil {
+			return stored(err)
+		}
+		times[t.nodeRow] = append(times[t.nodeRow], t.at)
+	}
+	if err := rows.Err(); err != nil {
+		return stored(err)
+	}
+	d.mu.Lock()
+	d.times = times
+	d.mu.Unlock()
+	return nil
+}
+
+// loaded brings a committed batch into the spaces that are in memory. Times go
+// to every space of the tenant, as a node's vectors may stand in each.
+func (ix *Index) loaded(tenant, space string, rows []denseRow, times []denseTime) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for key, d := range ix.spaces {
+		if key.tenant != tenant {
+			continue
+		}
+		d.mu.Lock()
+		if key.name == space {
+			for i := range rows {
+				d.add(&rows[i])
+			}
+			d.encode()
+		}
+		if d.times != nil {
+			for _, t := range times {
+				if !slices.Contains(d.times[t.nodeRow], t.at) {
+					d.times[t.nodeRow] = append(d.times[t.nodeRow], t.at)
+				}
+			}
+		}
+		d.mu.Unlock()
+	}
+}
+
+// forget drops a tenant's vectors from memory; the next search reads the file.
+func (ix *Index) forget(tenant string) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for key := range ix.spaces {
+		if key.tenant == tenant {
+			delete(ix.spaces, key)
+		}
+	}
+}
+
+func shaOf(a *[32]byte) memory.SHA { return memory.SHA(hex.EncodeToString(a[:])) }
