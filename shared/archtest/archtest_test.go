@@ -110,6 +110,9 @@ func TestCheck(t *testing.T) {
 		"tests go anywhere": {archtest.Package{
 			ImportPath: m + "shared/index", XTestImports: []string{m + "shared/index/sqliteindex", "github.com/google/go-cmp/cmp", m + "shared/index/indextest"},
 		}, nil},
+		"a suite is test code": {archtest.Package{
+			ImportPath: m + "shared/index/indextest", Imports: []string{m + "shared/index", "github.com/google/go-cmp/cmp"},
+		}, nil},
 		"unlisted package": {
 			archtest.Package{ImportPath: m + "shared/util"},
 			[]string{"shared/util has no rank: give it one in the table Ranks of shared/archtest"},

@@ -46,8 +46,10 @@ var Ranks = map[string]int{
 	"shared/export":                4,
 	"shared/vault":                 4,
 
-	"shared/catalog": 5,
-	"shared/serve":   5,
+	"shared/catalog":    5,
+	"shared/projection": 5,
+	"shared/replay":     5,
+	"shared/serve":      5,
 
 	"functions/learn":   6,
 	"functions/gate":    6,
@@ -108,6 +110,7 @@ var Modules = []Third{
 	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}},
 	{Path: "github.com/daulet/tokenizers", Owners: []string{"shared/token"}},
 	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},
+	{Path: "github.com/hashicorp/golang-lru/v2", Owners: []string{"functions/gate"}},
 	{Path: "github.com/jackc/pgx/v5", Owners: []string{"shared/index/pgindex"}},
 	{Path: "github.com/klauspost/compress", Owners: []string{"shared/eventlog", "shared/transcript"}},
 	{Path: "github.com/mattn/go-isatty", Owners: []string{"cmd/mem"}},
