@@ -10,7 +10,7 @@ GO ?= go
 # What a target works on: make race PKG=./shared/eventlog/...
 PKG ?= ./...
 # The folders that hold Go code; a glob, as a tree grows.
-SRC := $(wildcard cmd functions shared infra)
+SRC := $(wildcard cmd functions shared docs infra)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
