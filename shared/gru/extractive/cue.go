@@ -38,13 +38,15 @@ const (
 	cShort
 	cChoice
 	cOnce
+	cRule
+	cStep
 	cues // their number
 )
 
 var cueNames = [cues]string{
 	"abs", "decide", "contrast", "reason", "root", "pref", "who", "corr", "imp", "recap",
 	"normspec", "numu", "ans", "opp", "acc", "echo", "should", "lets", "fact", "defer",
-	"task", "askc", "lead", "openreq", "hedge", "past", "q", "meta", "plan", "short", "choice", "once",
+	"task", "askc", "lead", "openreq", "hedge", "past", "q", "meta", "plan", "short", "choice", "once", "rule", "step",
 }
 
 // mask is a set of cues.
@@ -92,6 +94,8 @@ func x1Weights() (user, assistant weights) {
 	user[cChoice] = 0.5
 	user[cOnce] = -0.5
 	user[cTask] = 0
+	user[cRule] = 0.5
+	user[cStep] = -0.75
 	return user, assistant
 }
 
@@ -121,13 +125,18 @@ func (r *rules) head(s string) string {
 }
 
 // own finds the cues that a sentence has by itself. user is true for people
-// and notes.
-func (r *rules) own(s string, user bool) mask {
+// and notes, person for people.
+func (r *rules) own(s string, user, person bool) mask {
 	if r.x1 && strings.Contains(s, "’") {
 		s = strings.ReplaceAll(s, "’", "'")
 	}
 	var m mask
 	h := r.head(s)
+	if r.x1 && user {
+		if loc := r.filler.FindStringIndex(h); loc != nil {
+			h = h[loc[1]:]
+		}
+	}
 	for _, x := range r.plain {
 		if (user || !x.userOnly) && x.m.match(h) {
 			m.set(x.c, true)
@@ -137,7 +146,7 @@ func (r *rules) own(s string, user bool) mask {
 		m.set(cLets, true)
 	}
 	if r.x1 {
-		r.improve(&m, h, user)
+		r.improve(&m, h, user, person)
 	}
 	m.set(cNumu, r.numu.match(s))
 	if m.has(cAbs) || m.has(cContrast) || m.has(cImp) {
@@ -146,13 +155,13 @@ func (r *rules) own(s string, user bool) mask {
 	if m.has(cPref) || m.has(cShould) {
 		m.set(cPlan, false)
 	}
-	m.set(cQ, question(s))
+	m.set(cQ, question(s) || r.x1 && user && r.ask.match(h))
 	m.set(cShort, len(strings.Fields(s)) < 4)
 	m.set(cLead, !user && strings.HasSuffix(strings.TrimRight(s, "*_ "), ":"))
-	if r.x1 && m.has(cRecap) && !user && !(m.has(cAbs) || m.has(cContrast) || m.has(cDecide) || m.has(cNumu)) {
+	if r.x1 && m.has(cRecap) && !user && (r.report.match(h) || !(m.has(cAbs) || m.has(cContrast) || m.has(cDecide) || m.has(cNumu))) {
 		m.set(cRecap, false) // a report of work done
 	}
-	if r.x1 && user && m.has(cQ) && r.polite.match(h) {
+	if r.x1 && user && m.has(cQ) && r.polite.match(h) && (m.has(cAbs) || m.has(cContrast) || m.has(cPref)) {
 		m.set(cQ, false)
 		m.set(cHedge, false)
 		m.set(cImp, true)
@@ -161,7 +170,7 @@ func (r *rules) own(s string, user bool) mask {
 }
 
 // improve applies the rules of x1 to the cues of a head.
-func (r *rules) improve(m *mask, h string, user bool) {
+func (r *rules) improve(m *mask, h string, user, person bool) {
 	if m.has(cAbs) {
 		if loc := r.agree.FindStringIndex(h); loc != nil && !r.absOnly.match(h[loc[1]:]) {
 			m.set(cAbs, false)
@@ -173,6 +182,19 @@ func (r *rules) improve(m *mask, h string, user bool) {
 	if !user {
 		return
 	}
+	if r.would.match(h) {
+		m.set(cHedge, true)
+	}
+	if m.has(cDecide) && r.ifWe.match(h) {
+		m.set(cDecide, false)
+	}
+	if person && !m.has(cLets) && r.letsAny.match(h) {
+		m.set(cStep, true)
+	}
+	if !person {
+		m.set(cStep, false)
+	}
+	m.set(cRule, m.has(cAbs) && !m.has(cHedge) && !m.has(cPast) && !m.has(cTask) && !m.has(cAskc) && !m.has(cMeta) && r.rule.match(h) && !r.behaves.match(h))
 	if r.want.match(h) {
 		m.set(cPref, true)
 	}

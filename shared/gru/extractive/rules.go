@@ -18,6 +18,12 @@ type rules struct {
 	agree           *regexp.Regexp
 	absOnly, expect matcher
 	polite, fork    matcher
+	filler          *regexp.Regexp
+	ask, rule       matcher
+	report          matcher
+	ifWe, behaves   matcher
+	letsAny         matcher
+	would           letsRule
 	want, habit     letsRule
 	user, assistant weights
 
@@ -82,19 +88,26 @@ func improvedRules() *rules {
 	r.user, r.assistant = x1Weights()
 	pref := strings.ReplaceAll(wPref, `prefer|want|insist|require|like (?:it|that|option|the|how|having)`, `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|the|how|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max|dark)\b`)
 	recap := strings.ReplaceAll(wRecap, `decision|agreed|resolved`, `decision|resolved`)
+	hedge := strings.ReplaceAll(wHedge, `could|would|`, `could|`)
+	deferred := strings.ReplaceAll(wDefer, `no idea|`, `i have no idea|`) + `|^no idea\b`
+	corr := strings.Replace(wCorr, `|not\b|`, `|`, 1)
 	abs := f(wAbs, xAbs)
 	r.plain = []plainCue{
-		{cAbs, false, abs}, {cDecide, false, f(wDecide, xDecide)}, {cContrast, false, f(wContrast)},
+		{cAbs, false, abs}, {cAbs, true, f(xScope)}, {cDecide, false, f(wDecide, xDecide)}, {cContrast, false, f(wContrast)},
 		{cReason, false, f(wReason, xReason)}, {cRoot, false, f(wRoot)}, {cRoot, true, f(xRoot)}, {cPref, false, f(pref, xPref)},
-		{cWho, false, f(wWho, xWho)}, {cCorr, false, f(wCorr, xCorr)}, {cImp, true, f(wImp)},
+		{cWho, false, f(wWho, xWho)}, {cCorr, false, f(corr, xCorr, xNot)}, {cImp, true, f(wImp)},
 		{cRecap, false, f(recap, `^agreed\b[^.?!:—–,]{0,70}:`)}, {cShould, false, f(wShould, xShould)}, {cFact, false, f(wFact)},
-		{cDefer, false, f(wDefer)}, {cTask, true, f(wTask)}, {cAskc, true, f(wAskc)},
-		{cHedge, false, f(wHedge, xHedge)}, {cPast, false, f(wPast)}, {cMeta, false, f(wMeta)},
+		{cDefer, false, f(deferred, xDefer)}, {cTask, true, f(wTask)}, {cAskc, true, f(wAskc)},
+		{cHedge, false, f(hedge, xHedge)}, {cStep, true, f(xStep)}, {cPast, false, f(wPast)}, {cMeta, false, f(wMeta, xLaugh)},
 		{cPlan, false, f(wPlan)}, {cOnce, true, f(xOnce)},
 	}
 	r.absOnly = abs
 	r.agree = regexp.MustCompile("(?i)" + loose(xAgree))
 	r.expect, r.polite, r.fork = f(xExpect), f(xPolite), f(xFork)
+	r.filler = regexp.MustCompile("(?i)" + xFiller)
+	r.ask, r.rule, r.report = f(xAsk), f(xRule), f(xReport)
+	r.ifWe, r.behaves, r.letsAny = f(xIf), f(xBehaves), matcher{regexp.MustCompile("(?i)" + xLets)}
+	r.would = letsRule{regexp.MustCompile("(?i)" + xWould), set("like need prefer rather want")}
 	steps := wLetsSteps + " " + xSteps
 	r.lets = letsRule{regexp.MustCompile("(?i)" + xLets), set(steps)}
 	r.want = letsRule{regexp.MustCompile("(?i)" + xWant), set(steps + " to you")}

@@ -88,7 +88,7 @@ func (r *rules) relational(ts []turn, i int, m []mask) {
 				if k > 0 && (k > 1 || !m[0].has(cShort)) {
 					break
 				}
-				if fork && !m[k].has(cTask) && !m[k].has(cAskc) && !m[k].has(cDefer) && !m[k].has(cMeta) && !m[k].has(cPlan) {
+				if fork && !m[k].has(cTask) && !m[k].has(cStep) && !m[k].has(cAskc) && !m[k].has(cDefer) && !m[k].has(cMeta) && !m[k].has(cPlan) {
 					m[k].set(cChoice, true)
 				}
 			}
@@ -151,7 +151,7 @@ func (p *Policy) Score(msgs []Message) Result {
 			w = &r.user
 		}
 		for k, s := range t.sents {
-			m := r.own(t.sentence(k), t.user)
+			m := r.own(t.sentence(k), t.user, t.person)
 			if t.person && !s.question && r.goAhead.match(t.sentence(k)) {
 				ahead = true
 			}
