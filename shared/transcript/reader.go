@@ -1,10 +1,13 @@
 package transcript
 
 import (
+	"bytes"
 	"io"
 	"iter"
 	"time"
+	"unicode/utf8"
 
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -19,6 +22,9 @@ const ReaderVersion = "t1"
 // and counted, so that memory stays bounded.
 const MaxLineBytes = 64 << 20
 
+// NoteChars is the default length of a note, in characters (brief D3).
+const NoteChars = 2000
+
 // Options says how an object is read. The zero value is usable.
 type Options struct {
 	// Object is the object's key. Its last element is the hint for the format
@@ -32,23 +38,102 @@ type Options struct {
 	// NoteChars is the length, in characters, over which a Markdown section is
 	// split at paragraphs; 0 means 2,000 (brief D3).
 	NoteChars int
-	// From resumes: records that begin before this byte of the decompressed
+	// From resumes: lines that begin before this byte of the decompressed
 	// object give no turn and are not counted. They are still read, because
 	// turn ids and the queue of typed-ahead prompts depend on them.
 	From int64
 }
 
+// parser reads the lines of one format.
+type parser interface {
+	line(ln line)
+	end()
+}
+
 // Reader reads one object. It is not safe for concurrent use.
 type Reader struct {
-	stats  Stats
-	format string
+	opt     Options
+	base    string
+	format  string
+	stats   Stats
+	lines   *lines
+	inflate *inflated
+	held    []line // lines read for detection
+	parser  parser
+
+	yield func(memory.Turn, error) bool
+	stop  bool
+	win   window
+	seq   int
+	muted bool // before Options.From
+	ids   ids
+	names interner
 }
 
 // Open decompresses gzip and zstd, told by their magic, and detects the format
 // by content over the first 64 KiB or 20 records. It reads r no further than
 // that. The error is one of I/O only: an object of no known format opens, with
 // Format "unknown" and no turns.
-func Open(r io.Reader, opt Options) (*Reader, error) { return &Reader{}, nil }
+func Open(r io.Reader, opt Options) (rd *Reader, err error) {
+	defer fault.Wrap(&err, "open(%q)", opt.Object)
+	if opt.MaxLineBytes <= 0 {
+		opt.MaxLineBytes = MaxLineBytes
+	}
+	if opt.NoteChars <= 0 {
+		opt.NoteChars = NoteChars
+	}
+	in, inflate, kind, err := decompress(r)
+	if err != nil {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	rd = &Reader{
+		opt:     opt,
+		base:    baseOf(opt.Object),
+		lines:   newLines(in, opt.MaxLineBytes, opt.From),
+		inflate: inflate,
+		ids:     newIDs(),
+		names:   interner{},
+		muted:   opt.From > 0,
+	}
+	rd.stats.init()
+	rd.stats.Compression = kind
+	det := detector{hint: hintOf(opt.Object)}
+	for settled := false; !settled; {
+		ln, ok := rd.lines.next()
+		if !ok {
+			rd.format = det.last()
+			break
+		}
+		rd.format, settled = det.feed(ln)
+	}
+	if rd.lines.err != nil {
+		return nil, fault.As(fault.Unavailable, rd.lines.err)
+	}
+	rd.held = det.held
+	rd.stats.Format = rd.format
+	rd.parser = rd.newParser()
+	return rd, nil
+}
+
+func (r *Reader) newParser() parser {
+	switch r.format {
+	case FormatClaude:
+		return &jsonl{r: r, h: newClaude(r)}
+	case FormatPi:
+		return &jsonl{r: r, h: newPi(r)}
+	case FormatFlat:
+		return &jsonl{r: r, h: newFlat(r)}
+	case FormatMarkdown:
+		return newMarkdown(r)
+	case FormatUnknown, FormatEmpty:
+	default:
+		r.stats.Unsupported = r.format
+	}
+	if r.format == FormatAider {
+		return &textLines{r: r}
+	}
+	return &whole{jsonl: jsonl{r: r, h: &counter{r: r}}}
+}
 
 // Format is the detected format; see the Format constants.
 func (r *Reader) Format() string { return r.format }
@@ -57,8 +142,101 @@ func (r *Reader) Format() string { return r.format }
 // one of I/O, is yielded last, and leaves Stats as far as the reading came.
 // It may be called once.
 func (r *Reader) Turns() iter.Seq2[memory.Turn, error] {
-	return func(func(memory.Turn, error) bool) {}
+	return func(yield func(memory.Turn, error) bool) {
+		r.yield = yield
+		defer r.close()
+		for _, ln := range r.held {
+			r.take(ln)
+			if r.stop {
+				return
+			}
+		}
+		r.held = nil
+		for {
+			ln, ok := r.lines.next()
+			if !ok {
+				break
+			}
+			r.take(ln)
+			if r.stop {
+				return
+			}
+		}
+		if err := r.lines.err; err != nil {
+			r.win.flush(r)
+			if !r.stop {
+				yield(memory.Turn{}, fault.As(fault.Unavailable, err))
+			}
+			return
+		}
+		r.unmute(r.lines.off, 0)
+		r.parser.end()
+		r.win.flush(r)
+	}
+}
+
+// take hands one line to the parser.
+func (r *Reader) take(ln line) {
+	r.unmute(ln.off, len(ln.b))
+	if !utf8.Valid(ln.b) {
+		r.stats.BadUTF8++
+	}
+	r.parser.line(ln)
+}
+
+// unmute starts to count and to yield when the resumed part begins.
+func (r *Reader) unmute(off int64, size int) {
+	if !r.muted || off < r.opt.From {
+		return
+	}
+	r.muted = false
+	r.stats.restart()
+	r.lines.tooLong0, r.lines.maxLine = r.lines.tooLong, int64(size)
+	if r.lines.count0 = r.lines.count; off < r.lines.off {
+		r.lines.count0-- // this line counts
+	}
+}
+
+// close fills in what the line reader knows.
+func (r *Reader) close() {
+	l := r.lines
+	s := &r.stats
+	s.Lines = l.count - l.count0
+	s.TooLong = l.tooLong - l.tooLong0
+	s.maxLine = l.maxLine
+	s.SizeBytes = l.size
+	s.endsLF = l.size > 0 && l.lastByte == '\n'
+	s.RawSHA256 = hexSHA(l.sum.Sum(nil))
+	s.Consumed, s.PrefixSHA256 = l.consumed, hexSHA(l.prefix)
+	s.FromSHA256 = hexSHA(l.fromSum)
+	if r.inflate != nil {
+		if r.inflate.damage != nil {
+			s.Damage = r.inflate.damage.Error()
+		}
+		r.inflate.close()
+	}
 }
 
 // Stats is final after Turns is drained.
 func (r *Reader) Stats() *Stats { return &r.stats }
+
+// emit gives a turn its place and hands it to the window, which yields it.
+func (r *Reader) emit(t memory.Turn) {
+	t.Format = r.format
+	t.Seq = r.seq
+	r.seq++
+	if r.muted || r.stop {
+		return
+	}
+	r.win.push(r, t)
+}
+
+// stem is the object's session id when its records name none: the key's
+// last element without its suffix.
+func (r *Reader) stem() string {
+	b := r.base
+	if i := bytes.LastIndexByte([]byte(b), '.'); i > 0 {
+		b = b[:i]
+	}
+	return cleanID(b)
+}

@@ -1,0 +1,304 @@
+package transcript
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// detectBytes and detectRecords bound how much is held before the format
+	// must be known (formats.md section 5).
+	detectBytes   = 64 << 10
+	detectRecords = 20
+)
+
+// detector decides the format by content; the key's suffix is only a hint.
+type detector struct {
+	hint    string // lower-case suffix of the key, without a compression suffix
+	held    []line
+	size    int
+	records int
+	scratch []member
+}
+
+// feed looks at one line, which the detector keeps. It returns the format and
+// true as soon as the content settles it.
+func (d *detector) feed(ln line) (string, bool) {
+	ln.b = bytes.Clone(ln.b)
+	d.held = append(d.held, ln)
+	d.size += len(ln.b) + 1
+	b := trimLine(ln)
+	for i := skipSpace(b, 0); i < len(b); i = skipSpace(b, i) {
+		e := skipValue(b, i, 0)
+		if e < 0 {
+			break
+		}
+		if b[i] == '{' {
+			d.records++
+			d.scratch, _ = members(b, i, d.scratch[:0])
+			if f := formatOf(b, d.scratch, d.records == 1); f != "" {
+				return f, true
+			}
+		}
+		i = e
+	}
+	if d.size >= detectBytes || d.records >= detectRecords {
+		return d.last(), true
+	}
+	return "", false
+}
+
+// formatOf names the format that one record shows, or "".
+func formatOf(b []byte, ms []member, first bool) string {
+	var v struct {
+		typ, id, role, content, message, payload, session, project, set, claude, messages, conv, prompt, answer, mapping, node, chat, parent, instr, ts span
+	}
+	for _, m := range ms {
+		switch string(m.key) {
+		case "type":
+			v.typ = m.val
+		case "id":
+			v.id = m.val
+		case "role":
+			v.role = m.val
+		case "content":
+			v.content = m.val
+		case "message":
+			v.message = m.val
+		case "payload":
+			v.payload = m.val
+		case "sessionId":
+			v.session = m.val
+		case "projectHash":
+			v.project = m.val
+		case "$set", "$rewindTo":
+			v.set = m.val
+		case "parentUuid", "leafUuid", "isSidechain":
+			v.claude = m.val
+		case "messages":
+			v.messages = m.val
+		case "conversations", "conversation":
+			v.conv = m.val
+		case "prompt":
+			v.prompt = m.val
+		case "completion", "chosen":
+			v.answer = m.val
+		case "mapping":
+			v.mapping = m.val
+		case "current_node":
+			v.node = m.val
+		case "chat_messages":
+			v.chat = m.val
+		case "parentId":
+			v.parent = m.val
+		case "instructions":
+			v.instr = m.val
+		case "timestamp":
+			v.ts = m.val
+		}
+	}
+	typ := text(b, v.typ)
+	role := ""
+	hasContent := false
+	if isObject(b, v.message) {
+		ms, _ := members(b, v.message.s, nil)
+		for _, m := range ms {
+			switch string(m.key) {
+			case "role":
+				role = text(b, m.val)
+			case "content":
+				hasContent = true
+			}
+		}
+	}
+	switch {
+	case v.payload.ok() && codexTypes[typ]:
+		return FormatCodex
+	case first && typ == "" && isString(b, v.id) && v.ts.ok() && v.instr.ok():
+		return FormatCodex // the bare first line of 2025 H1
+	case typ == "session" && isString(b, v.id) && first, role == "toolResult", role == "bashExecution":
+		return FormatPi
+	case typ == "message" && role != "" && !v.session.ok():
+		return FormatPi // headerless
+	case v.session.ok() && v.project.ok(), v.set.ok():
+		return FormatGemini
+	case isString(b, v.role) && hasContent:
+		return FormatCursor
+	case v.claude.ok(), typ == "file-history-snapshot", v.session.ok() && typ != "",
+		(typ == "user" || typ == "assistant") && role != "":
+		return FormatClaude
+	case isArray(b, v.messages):
+		return FormatOpenAI
+	case isArray(b, v.conv):
+		return FormatShareGPT
+	case v.prompt.ok() && v.answer.ok():
+		return FormatTRL
+	case v.mapping.ok() && v.node.ok():
+		return FormatChatGPT
+	case isArray(b, v.chat):
+		return FormatClaudeAI
+	case isString(b, v.role) && v.content.ok():
+		return FormatFlat
+	}
+	return ""
+}
+
+var codexTypes = map[string]bool{
+	"session_meta": true, "response_item": true, "compacted": true, "turn_context": true, "event_msg": true,
+	"world_state": true, "inter_agent_communication": true, "inter_agent_communication_metadata": true, "session_state": true,
+}
+
+// last decides when no record settled it.
+func (d *detector) last() string {
+	var all []byte
+	for _, ln := range d.held {
+		all = append(append(all, ln.b...), '\n')
+		if len(all) > detectBytes {
+			break
+		}
+	}
+	all = bytes.TrimPrefix(all, []byte("\ufeff"))
+	body := bytes.TrimSpace(all)
+	switch {
+	case len(body) == 0 && d.size == 0:
+		return FormatEmpty
+	case d.records == 0 && (bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))):
+		if f := wholeFormat(body); f != "" {
+			return f
+		}
+	case d.records > 0:
+		return FormatUnknown
+	}
+	switch d.hint {
+	case ".json", ".jsonl", ".ndjson":
+		return FormatUnknown
+	}
+	if bytes.IndexByte(all, 0) >= 0 || !mostlyUTF8(all) {
+		return FormatUnknown
+	}
+	if bytes.HasPrefix(body, []byte("# aider chat started at")) || bytes.Contains(body, []byte("\n# aider chat started at")) {
+		return FormatAider
+	}
+	if len(body) == 0 {
+		return FormatEmpty
+	}
+	return FormatMarkdown
+}
+
+// mostlyUTF8 tells text from binary: at most one byte in a hundred is wrong.
+func mostlyUTF8(b []byte) bool {
+	bad := 0
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 && i+utf8.UTFMax <= len(b) {
+			bad++
+		}
+		i += n
+	}
+	return bad*100 <= len(b)
+}
+
+// wholeFormat names the format of a file that is one JSON value, from the
+// names of the keys in its first part; the value may be cut off.
+func wholeFormat(b []byte) string {
+	top := keysOf(b)
+	if b[0] == '[' {
+		switch {
+		case top["role"] && top["content"]:
+			return FormatOpenAI
+		case top["conversations"] || top["conversation"]:
+			return FormatShareGPT
+		case top["mapping"]:
+			return FormatChatGPT
+		case top["chat_messages"]:
+			return FormatClaudeAI
+		case top["messages"]:
+			return FormatOpenAI
+		}
+		return ""
+	}
+	switch {
+	case top["messages"] && top["projectHash"]:
+		return FormatGemini
+	case top["messages"] && top["info"]:
+		return FormatOpenCode
+	case top["conversations"] || top["conversation"]:
+		return FormatShareGPT
+	case top["mapping"]:
+		return FormatChatGPT
+	case top["chat_messages"]:
+		return FormatClaudeAI
+	case top["messages"]:
+		return FormatOpenAI
+	}
+	return ""
+}
+
+// keysOf collects the keys of the outermost object, or of the objects that
+// stand in the outermost array, as far as b goes.
+func keysOf(b []byte) map[string]bool {
+	keys := map[string]bool{}
+	level := 1
+	if b[0] == '[' {
+		level = 2
+	}
+	depth := 0
+	for i := 0; i < len(b); {
+		switch b[i] {
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case '"':
+			e := skipString(b, i+1)
+			if e < 0 {
+				return keys
+			}
+			if j := skipSpace(b, e); depth == level && j < len(b) && b[j] == ':' {
+				keys[string(b[i+1:e-1])] = true
+			}
+			i = e
+		default:
+			i++
+		}
+	}
+	return keys
+}
+
+// hintOf is the key's suffix in lower case, under a compression suffix.
+func hintOf(object string) string {
+	return strings.ToLower(path.Ext(baseOf(object)))
+}
+
+// baseOf is the key's last element without a compression suffix.
+func baseOf(object string) string {
+	if object == "" {
+		return ""
+	}
+	base := path.Base(object)
+	for _, z := range []string{".gz", ".zst"} {
+		if len(base) > len(z) && strings.HasSuffix(strings.ToLower(base), z) {
+			return base[:len(base)-len(z)]
+		}
+	}
+	return base
+}
+
+// trimLine drops a BOM at the object's start, one CR, and NULs at the end.
+func trimLine(ln line) []byte {
+	b := ln.b
+	if ln.off == 0 {
+		b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	}
+	for len(b) > 0 && b[len(b)-1] == 0 {
+		b = b[:len(b)-1]
+	}
+	if len(b) > 0 && b[len(b)-1] == '\r' {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -1,0 +1,203 @@
+package transcript
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+const (
+	// readSize is one read: larger reads gain nothing, and a long line is
+	// rare (23 of 194,131 are over 200 KB, formats.md 1.8).
+	readSize = 256 << 10
+	// keepSize is the buffer that is kept after a long line; what is larger is
+	// given back.
+	keepSize = 2 << 20
+)
+
+// line is one physical line without its LF.
+type line struct {
+	b     []byte // valid until the next call
+	off   int64  // of b[0] in the object
+	no    int    // from 1
+	ended bool   // by an LF
+}
+
+// lines splits on LF bytes only, in bounded memory, and hashes what it reads.
+type lines struct {
+	r       io.Reader
+	max     int
+	buf     []byte
+	a, n    int   // unread bytes are buf[a:n]
+	scanned int   // buf[a:scanned] holds no LF
+	off     int64 // of buf[a]
+	eof     bool
+	err     error // of I/O
+
+	sum      hash.Hash
+	size     int64
+	consumed int64
+	prefix   []byte // sum at consumed
+	from     int64
+	fromSum  []byte // sum at from
+
+	count    int
+	count0   int // lines before Options.From
+	maxLine  int64
+	tooLong  int
+	tooLong0 int
+	lastByte byte
+}
+
+func newLines(r io.Reader, max int, from int64) *lines {
+	l := &lines{r: r, max: max, from: from, buf: make([]byte, readSize), sum: sha256.New()}
+	l.prefix = l.sum.Sum(nil)
+	return l
+}
+
+// next gives the next line. Lines over the cap are skipped and counted, and
+// nothing of them is kept.
+func (l *lines) next() (line, bool) {
+	for {
+		if k := bytes.IndexByte(l.buf[l.scanned:l.n], '\n'); k >= 0 {
+			end := l.scanned + k
+			ln := line{b: l.buf[l.a:end], off: l.off, ended: true}
+			l.advance(end + 1)
+			l.note(int64(len(ln.b)))
+			ln.no = l.count
+			if len(ln.b) > l.max {
+				l.tooLong++
+				continue
+			}
+			return ln, true
+		}
+		l.scanned = l.n
+		if l.eof {
+			if l.a == l.n {
+				return line{}, false
+			}
+			ln := line{b: l.buf[l.a:l.n], off: l.off}
+			l.advance(l.n)
+			l.note(int64(len(ln.b)))
+			ln.no = l.count
+			if len(ln.b) > l.max {
+				l.tooLong++
+				continue
+			}
+			return ln, true
+		}
+		if l.n-l.a > l.max {
+			l.skip()
+			continue
+		}
+		l.fill()
+	}
+}
+
+func (l *lines) note(size int64) {
+	l.count++
+	l.maxLine = max(l.maxLine, size)
+}
+
+func (l *lines) advance(to int) {
+	l.off += int64(to - l.a)
+	l.a, l.scanned = to, to
+}
+
+// skip throws the rest of an over-long line away.
+func (l *lines) skip() {
+	size := int64(0)
+	for {
+		end, found := l.n, false
+		if k := bytes.IndexByte(l.buf[l.scanned:l.n], '\n'); k >= 0 {
+			end, found = l.scanned+k, true
+		}
+		size += int64(end - l.a)
+		if found {
+			l.advance(end + 1)
+		} else {
+			l.advance(end)
+		}
+		if found || l.eof {
+			l.note(size)
+			l.tooLong++
+			return
+		}
+		l.fill()
+	}
+}
+
+// fill reads once more, moving or growing the buffer when it is full.
+func (l *lines) fill() {
+	switch used := l.n - l.a; {
+	case used == 0 && len(l.buf) > keepSize:
+		l.buf = make([]byte, readSize)
+		l.a, l.n = 0, 0
+	case used == 0:
+		l.a, l.n = 0, 0
+	case l.n == len(l.buf):
+		dst := l.buf
+		switch {
+		case used <= len(l.buf)/2 && len(l.buf) <= keepSize:
+		case used < readSize:
+			dst = make([]byte, readSize)
+		case len(l.buf) < keepSize:
+			dst = make([]byte, 2*len(l.buf))
+		case used > len(l.buf)/2 && len(l.buf) < l.max+readSize:
+			// Straight to the cap: the pages that are not reached cost
+			// nothing, and no series of outgrown buffers is left behind.
+			dst = make([]byte, max(l.max+readSize, used+readSize))
+		}
+		copy(dst, l.buf[l.a:l.n])
+		l.buf, l.a, l.n = dst, 0, used
+	}
+	l.scanned = l.n
+	m, err := l.r.Read(l.buf[l.n:])
+	if m > 0 {
+		l.digest(l.buf[l.n : l.n+m])
+		l.n += m
+	}
+	if err != nil {
+		l.eof = true
+		if err != io.EOF {
+			l.err = err
+		}
+	}
+}
+
+// digest hashes p, remembering the sum at the last LF and at from.
+func (l *lines) digest(p []byte) {
+	l.lastByte = p[len(p)-1]
+	if end := l.size + int64(len(p)); l.from > l.size && l.from <= end {
+		k := int(l.from - l.size)
+		l.write(p[:k])
+		l.fromSum = l.sum.Sum(nil)
+		if p = p[k:]; len(p) == 0 {
+			return
+		}
+	}
+	l.write(p)
+}
+
+func (l *lines) write(p []byte) {
+	if k := bytes.LastIndexByte(p, '\n') + 1; k > 0 {
+		l.sum.Write(p[:k])
+		l.prefix = l.sum.Sum(l.prefix[:0])
+		l.consumed = l.size + int64(k)
+		l.sum.Write(p[k:])
+	} else {
+		l.sum.Write(p)
+	}
+	l.size += int64(len(p))
+}
+
+func hexSHA(b []byte) memory.SHA {
+	if b == nil {
+		return ""
+	}
+	return memory.SHA(hex.EncodeToString(b))
+}

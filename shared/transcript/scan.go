@@ -1,0 +1,298 @@
+package transcript
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// maxDepth is the nesting that encoding/json accepts; a deeper value is a bad
+// line, not a crash.
+const maxDepth = 10000
+
+// The scanner accepts exactly what encoding/json accepts as one value, by
+// index and without allocation. Each function returns the index past what it
+// read, or -1. Strings are scanned eight bytes at a time, so a value that
+// nobody needs (a second copy of a tool's output, a signature, an image) costs
+// about half a nanosecond a byte.
+
+const (
+	loBits = 0x0101010101010101
+	hiBits = 0x8080808080808080
+)
+
+// skipSpace returns the index of the first byte from i on that is no JSON
+// white space.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) {
+		switch b[i] {
+		case ' ', '\t', '\r', '\n':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// skipString reads a string whose opening quote stands before i.
+func skipString(b []byte, i int) int {
+	for {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			q := w ^ (loBits * '"')
+			s := w ^ (loBits * '\\')
+			// In each term the lowest byte whose high bit is set is exact: the
+			// borrow of a subtraction only runs upwards from a true hit.
+			m := ((q-loBits)&^q | (s-loBits)&^s | (w-loBits*0x20)&^w) & hiBits
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+			break
+		}
+		if i >= len(b) {
+			return -1
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1
+		case c == '\\':
+			if i+1 >= len(b) {
+				return -1
+			}
+			switch b[i+1] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+				i += 2
+			case 'u':
+				if i+6 > len(b) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) || !isHex(b[i+5]) {
+					return -1
+				}
+				i += 6
+			default:
+				return -1
+			}
+		case c < 0x20:
+			return -1
+		default:
+			i++ // only within the last seven bytes
+		}
+	}
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// skipValue reads the value at b[i].
+func skipValue(b []byte, i, depth int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch c := b[i]; c {
+	case '"':
+		return skipString(b, i+1)
+	case '{':
+		return skipObject(b, i, depth)
+	case '[':
+		return skipArray(b, i, depth)
+	case 't':
+		return skipWord(b, i, "true")
+	case 'f':
+		return skipWord(b, i, "false")
+	case 'n':
+		return skipWord(b, i, "null")
+	default:
+		return skipNumber(b, i)
+	}
+}
+
+func skipWord(b []byte, i int, w string) int {
+	if len(b)-i >= len(w) && string(b[i:i+len(w)]) == w {
+		return i + len(w)
+	}
+	return -1
+}
+
+func skipDigits(b []byte, i int) int {
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+func skipNumber(b []byte, i int) int {
+	if i < len(b) && b[i] == '-' {
+		i++
+	}
+	switch {
+	case i < len(b) && b[i] == '0':
+		i++
+	case i < len(b) && b[i] >= '1' && b[i] <= '9':
+		i = skipDigits(b, i)
+	default:
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		j := skipDigits(b, i+1)
+		if j == i+1 {
+			return -1
+		}
+		i = j
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		j := skipDigits(b, i)
+		if j == i {
+			return -1
+		}
+		i = j
+	}
+	return i
+}
+
+func skipObject(b []byte, i, depth int) int {
+	if depth++; depth > maxDepth {
+		return -1
+	}
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(b) || b[i] != '"' {
+			return -1
+		}
+		if i = skipString(b, i+1); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
+			return -1
+		}
+		if i = skipValue(b, skipSpace(b, i+1), depth); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case '}':
+			return i + 1
+		case ',':
+			i = skipSpace(b, i+1)
+		default:
+			return -1
+		}
+	}
+}
+
+func skipArray(b []byte, i, depth int) int {
+	if depth++; depth > maxDepth {
+		return -1
+	}
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = skipValue(b, i, depth); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case ']':
+			return i + 1
+		case ',':
+			i = skipSpace(b, i+1)
+		default:
+			return -1
+		}
+	}
+}
+
+// span is a value's place in a line; the zero span stands for "absent".
+type span struct{ s, e int }
+
+func (v span) ok() bool { return v.e > 0 }
+
+// member is one key of an object, without quotes and unescaped, and its value.
+type member struct {
+	key []byte
+	val span
+}
+
+// members reads the object at b[i] and appends its members to dst.
+func members(b []byte, i int, dst []member) ([]member, int) {
+	if i >= len(b) || b[i] != '{' {
+		return dst, -1
+	}
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == '}' {
+		return dst, i + 1
+	}
+	for {
+		if i >= len(b) || b[i] != '"' {
+			return dst, -1
+		}
+		k := i + 1
+		if i = skipString(b, k); i < 0 {
+			return dst, -1
+		}
+		key := b[k : i-1]
+		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
+			return dst, -1
+		}
+		v := skipSpace(b, i+1)
+		if i = skipValue(b, v, 1); i < 0 {
+			return dst, -1
+		}
+		dst = append(dst, member{plainKey(key), span{v, i}})
+		if i = skipSpace(b, i); i >= len(b) {
+			return dst, -1
+		}
+		switch b[i] {
+		case '}':
+			return dst, i + 1
+		case ',':
+			i = skipSpace(b, i+1)
+		default:
+			return dst, -1
+		}
+	}
+}
+
+// plainKey unescapes a key; nearly none needs it.
+func plainKey(key []byte) []byte {
+	for _, c := range key {
+		if c == '\\' {
+			return []byte(unquote(key))
+		}
+	}
+	return key
+}
+
+// elements calls f with each element of the array v, until f says false. v
+// was checked before.
+func elements(b []byte, v span, f func(span) bool) {
+	if !v.ok() || b[v.s] != '[' {
+		return
+	}
+	i := skipSpace(b, v.s+1)
+	for i < v.e && b[i] != ']' {
+		e := skipValue(b, i, 0)
+		if e < 0 || !f(span{i, e}) {
+			return
+		}
+		if i = skipSpace(b, e); i < v.e && b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
+	}
+}
+
+func isString(b []byte, v span) bool { return v.ok() && b[v.s] == '"' }
+func isObject(b []byte, v span) bool { return v.ok() && b[v.s] == '{' }
+func isArray(b []byte, v span) bool  { return v.ok() && b[v.s] == '[' }
+func isTrue(b []byte, v span) bool   { return v.ok() && b[v.s] == 't' }
+func isNull(b []byte, v span) bool   { return v.ok() && b[v.s] == 'n' }

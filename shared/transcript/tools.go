@@ -1,0 +1,69 @@
+package transcript
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// targetKeys are the arguments that say what a tool call is about, the most
+// telling first: a file, a command, a pattern, an address, then words.
+var targetKeys = []string{
+	"file_path", "notebook_path", "filePath", "command", "cmd", "pattern", "query", "url", "uri",
+	"path", "file", "description", "subject", "skill", "prompt", "title",
+}
+
+// target is the piece of a call's arguments that says what it is about.
+func target(b []byte, input span, base int64) (memory.Piece, bool) {
+	if !isObject(b, input) {
+		return memory.Piece{}, false
+	}
+	ms, _ := members(b, input.s, nil)
+	best, rank := span{}, len(targetKeys)
+	for _, m := range ms {
+		if !isString(b, m.val) || m.val.e-m.val.s <= 2 {
+			continue
+		}
+		for k, name := range targetKeys[:rank] {
+			if string(m.key) == name {
+				best, rank = m.val, k
+				break
+			}
+		}
+	}
+	if !best.ok() {
+		return memory.Piece{}, false
+	}
+	return piece(b, best, base), true
+}
+
+// maxTargetBytes is how much of a target Tool.Target repeats: it is a label;
+// the whole stands in the turn's piece.
+const maxTargetBytes = 200
+
+func label(s string) string {
+	if len(s) <= maxTargetBytes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxTargetBytes], "")
+}
+
+// isWeb says that a tool brings text from the open web, where anybody can
+// write.
+func isWeb(tool string) bool {
+	t := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(tool))
+	for _, w := range []string{"webfetch", "websearch", "fetchurl", "readurl", "browser", "playwright", "puppeteer"} {
+		if strings.Contains(t, w) {
+			return true
+		}
+	}
+	return strings.HasPrefix(t, "mcpfetch") || t == "fetch"
+}
+
+var ownCommand = regexp.MustCompile(`(?:^|[;&|(\n]\s*)(?:\S*/)?mem\s+(?:query|why|log|question\s+show)\b`)
+
+// isOwn says that a tool's result is what Mneme itself recalled.
+func isOwn(tool, target string) bool {
+	return strings.HasPrefix(tool, "mcp__mneme") || ownCommand.MatchString(target)
+}

@@ -1,0 +1,61 @@
+package transcript
+
+import "github.com/mneme-ai/mneme/shared/memory"
+
+// windowBytes is how much text of turns is held back before it is yielded.
+// Whether a turn was abandoned is only known later, when the person goes back
+// and takes another way; nearly every transcript holds less text than this
+// and is marked exactly, and a longer one still needs no more memory.
+const windowBytes = 8 << 20
+
+// turnCost is what a turn without text is held to cost, in bytes.
+const turnCost = 512
+
+// window holds the newest turns back.
+type window struct {
+	turns []memory.Turn
+	head  int
+	bytes int
+}
+
+func cost(t *memory.Turn) int {
+	n := turnCost
+	for i := range t.Pieces {
+		n += len(t.Pieces[i].Text) + 32*len(t.Pieces[i].Enc.Exceptions)
+	}
+	return n
+}
+
+func (w *window) push(r *Reader, t memory.Turn) {
+	w.bytes += cost(&t)
+	w.turns = append(w.turns, t)
+	for w.bytes > windowBytes && w.head < len(w.turns) && !r.stop {
+		w.pop(r)
+	}
+	if w.head > 1024 && w.head*2 > len(w.turns) {
+		n := copy(w.turns, w.turns[w.head:])
+		clear(w.turns[n:])
+		w.turns, w.head = w.turns[:n], 0
+	}
+}
+
+func (w *window) pop(r *Reader) {
+	t := w.turns[w.head]
+	w.turns[w.head] = memory.Turn{}
+	w.head++
+	w.bytes -= cost(&t)
+	r.stats.Turns++
+	if !r.yield(t, nil) {
+		r.stop = true
+	}
+}
+
+func (w *window) flush(r *Reader) {
+	for w.head < len(w.turns) && !r.stop {
+		w.pop(r)
+	}
+	w.turns, w.head, w.bytes = nil, 0, 0
+}
+
+// held are the turns that can still be marked.
+func (w *window) held() []memory.Turn { return w.turns[w.head:] }
