@@ -85,8 +85,12 @@ func (l *Log) blobKey(project string, sha memory.SHA) string {
 	return "blob/" + l.tenant + "/" + project + "/" + string(sha)
 }
 
+func (l *Log) vectorPrefix(project, space, stream string) string {
+	return "vector/" + l.tenant + "/" + project + "/" + space + "/" + stream + "/"
+}
+
 func (l *Log) vectorKey(project, space, stream string, seq int64) string {
-	return "vector/" + l.tenant + "/" + project + "/" + space + "/" + stream + "/" + seqName(seq)
+	return l.vectorPrefix(project, space, stream) + seqName(seq)
 }
 
 func (l *Log) foldKey(project, stream string) string {

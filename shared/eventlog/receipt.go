@@ -2,9 +2,9 @@ package eventlog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -61,33 +61,60 @@ type ReceiptPart struct {
 // ReceiptID names an object version: sha256 over the RFC 8785 form of
 // [bucket, key, etag].
 func ReceiptID(bucket, key, etag string) memory.SHA {
-	b, err := json.Marshal([]string{bucket, key, etag})
+	b, err := marshalLoose([]string{bucket, key, etag})
 	if err == nil {
 		b, err = canonical(nil, b)
 	}
-	if err != nil { // strings always encode, bad UTF-8 as U+FFFD
+	if err != nil { // strings always encode, bytes that are not UTF-8 as U+FFFD
 		panic("eventlog: receipt id: " + err.Error())
 	}
 	return memory.Sum(b)
 }
 
-func (l *Log) receiptKey(bucket, key, etag string) string {
-	return "receipts/" + l.tenant + "/" + string(ReceiptID(bucket, key, etag))
+func (l *Log) receiptKey(id memory.SHA) string {
+	return "receipts/" + l.tenant + "/" + string(id)
 }
 
 // Receipt reads the receipt of an object version with one read; false when
 // there is none.
 func (l *Log) Receipt(ctx context.Context, bucket, key, etag string) (_ Receipt, _ bool, err error) {
 	defer fault.Wrap(&err, "receipt(%s/%s)", bucket, key)
-	r, _, found, err := l.receipt(ctx, bucket, key, etag)
+	r, _, found, err := l.receipt(ctx, ReceiptID(bucket, key, etag))
 	return r, found, err
 }
 
-func (l *Log) receipt(ctx context.Context, bucket, key, etag string) (r Receipt, stored string, found bool, err error) {
+// ReceiptByID is Receipt by the receipt's id, which serves as a job's name.
+func (l *Log) ReceiptByID(ctx context.Context, id memory.SHA) (_ Receipt, _ bool, err error) {
+	defer fault.Wrap(&err, "receipt(%s)", id.Short())
+	r, _, found, err := l.receipt(ctx, id)
+	return r, found, err
+}
+
+// ReceiptIDs lists the ids of all receipts of the tenant: 1,000 a LIST call, so
+// that a sweep reads no receipt of an object that was handled.
+func (l *Log) ReceiptIDs(ctx context.Context) (_ map[memory.SHA]bool, err error) {
+	defer fault.Wrap(&err, "receipts(%s)", l.tenant)
 	if !memory.ValidName(l.tenant) {
-		return r, "", false, fault.New(fault.Invalid, "tenant %q is not a name", clip([]byte(l.tenant)))
+		return nil, fault.New(fault.Invalid, "tenant %q is not a name", clip([]byte(l.tenant)))
 	}
-	at := l.receiptKey(bucket, key, etag)
+	ids := map[memory.SHA]bool{}
+	prefix := "receipts/" + l.tenant + "/"
+	for info, err := range l.b.ListAfter(ctx, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		if id := memory.SHA(strings.TrimPrefix(info.Key, prefix)); id.Valid() {
+			ids[id] = true
+		}
+	}
+	return ids, nil
+}
+
+func (l *Log) receipt(ctx context.Context, id memory.SHA) (r Receipt, etag string, found bool, err error) {
+	if !memory.ValidName(l.tenant) || !id.Valid() {
+		return r, "", false, fault.New(fault.Invalid, "a receipt is named by tenant and sha256")
+	}
+	at := l.receiptKey(id)
 	raw, err := l.readLimited(ctx, at, maxSmall)
 	if fault.Is(err, fault.NotFound) {
 		return r, "", false, nil
@@ -96,7 +123,7 @@ func (l *Log) receipt(ctx context.Context, bucket, key, etag string) (r Receipt,
 		return r, "", false, err
 	}
 	err = decodeStrictType(raw.data, TypeReceipt, &r, func() int { return r.V })
-	if err == nil && (r.Type != TypeReceipt || r.Bucket != bucket || r.Key != key || r.ETag != etag) {
+	if err == nil && (r.Type != TypeReceipt || ReceiptID(r.Bucket, r.Key, r.ETag) != id) {
 		err = errors.New("the receipt is of another object")
 	}
 	if err != nil {
@@ -135,12 +162,13 @@ func (l *Log) PutReceipt(ctx context.Context, r Receipt) (err error) {
 		return fault.New(fault.Invalid, "a receipt of %d bytes; at most %d", len(line), maxSmall)
 	}
 	line = append(line, '\n')
-	at := l.receiptKey(r.Bucket, r.Key, r.ETag)
+	id := ReceiptID(r.Bucket, r.Key, r.ETag)
+	at := l.receiptKey(id)
 	_, err = l.b.Create(ctx, at, line)
 	if !errors.Is(err, objstore.ErrPrecondition) {
 		return err
 	}
-	old, etag, found, err := l.receipt(ctx, r.Bucket, r.Key, r.ETag)
+	old, etag, found, err := l.receipt(ctx, id)
 	if err != nil || found && outcomes[old.Outcome] {
 		return err
 	}

@@ -11,10 +11,11 @@ import (
 )
 
 // Record is one line of a segment: *memory.Admit, *memory.Run, *memory.Gate,
-// *memory.Evidence, *memory.Memory, *memory.RunEnd or *Opaque. It is an alias
-// of any, as the loop (a lower rank) gives its records as []any; Append refuses
+// *memory.Evidence, *memory.Memory, *memory.RunEnd or *Opaque. Append refuses
 // anything else.
-type Record = any
+type Record interface {
+	RecordType() string // the `type` field
+}
 
 // Opaque is a record whose type this program does not know, byte for byte.
 // Appending one stores exactly Line.
@@ -22,6 +23,9 @@ type Opaque struct {
 	Type string
 	Line []byte // without the line feed
 }
+
+// RecordType is the record's `type` field.
+func (o *Opaque) RecordType() string { return o.Type }
 
 // olderVersions is how many record versions before memory.Version are read
 // (DESIGN section 4: version n reads n-1).
@@ -292,7 +296,7 @@ func decodeRecord(line []byte) (Record, error) {
 	return &Opaque{Type: typ, Line: line}, nil
 }
 
-func decodeAs[T any](line []byte, into *T, after func(*T)) (Record, error) {
+func decodeAs[T Record](line []byte, into T, after func(T)) (Record, error) {
 	if err := json.Unmarshal(line, into); err != nil {
 		return nil, fault.New(fault.Corrupt, "the record does not decode: %v", jsonFault(err))
 	}

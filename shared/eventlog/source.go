@@ -133,21 +133,31 @@ func (l *Log) Source(ctx context.Context, project string, key memory.SHA) (_ mem
 	return s, chunks, nil
 }
 
-// parseSource verifies and decodes a source object.
-func parseSource(data []byte, key memory.SHA) (s memory.Source, chunks []memory.Chunk, err error) {
+// sumLines cuts an unordered object into lines and proves that the sealed form
+// of them hashes to its key.
+func sumLines(data []byte, key memory.SHA) ([][]byte, error) {
 	body, whole := bytes.CutSuffix(data, lineFeed)
 	if !whole {
-		return s, nil, fault.New(fault.Corrupt, "the object is cut off")
+		return nil, fault.New(fault.Corrupt, "the object is cut off")
 	}
 	chain := newChainer()
 	lines := bytes.Split(body, lineFeed)
 	for i, line := range lines {
 		if _, err := chain.add(line); err != nil {
-			return s, nil, fault.New(fault.Corrupt, "line %d: %w", i+1, err)
+			return nil, fault.New(fault.Corrupt, "line %d: %w", i+1, err)
 		}
 	}
 	if got := chain.sum(); got != key {
-		return s, nil, fault.New(fault.Corrupt, "the lines do not hash to the key")
+		return nil, fault.New(fault.Corrupt, "the lines do not hash to the key")
+	}
+	return lines, nil
+}
+
+// parseSource verifies and decodes a source object.
+func parseSource(data []byte, key memory.SHA) (s memory.Source, chunks []memory.Chunk, err error) {
+	lines, err := sumLines(data, key)
+	if err != nil {
+		return s, nil, err
 	}
 	if err := decodeStrictType(lines[0], memory.TypeSource, &s, func() int { return s.V }); err != nil {
 		return s, nil, err
