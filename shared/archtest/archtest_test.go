@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mneme-ai/mneme/shared/archtest"
+	"github.com/mneme-ai/mneme/shared/event"
 )
 
 // TestTree holds the module as it stands against the rules, once as it is built
@@ -192,4 +195,48 @@ func TestTables(t *testing.T) {
 			t.Errorf("Adapters: %s has no rank", a)
 		}
 	}
+}
+
+// TestArchitecturePage holds docs/ARCHITECTURE.md against the tables and the
+// code: its tree, its events and its dependencies are those that stand.
+func TestArchitecturePage(t *testing.T) {
+	t.Parallel()
+	watch(t)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkgs := list(t, "hf")
+	for _, p := range pkgs {
+		rel := strings.TrimPrefix(p.ImportPath, archtest.Module+"/")
+		if row := fmt.Sprintf("| %d | %s |", archtest.Ranks[rel], rel); !bytes.Contains(page, []byte(row)) {
+			t.Errorf("the tree has no row that begins %q", row)
+		}
+	}
+	for _, typ := range event.Types() {
+		if !bytes.Contains(page, []byte("`"+string(typ)+"`")) {
+			t.Errorf("the events have no row for %s", typ)
+		}
+	}
+	for _, m := range archtest.Modules {
+		name := strings.TrimPrefix(m.Path, "github.com/")
+		if parts := strings.Split(m.Path, "/"); parts[0] == "golang.org" {
+			name = parts[2] // they share a row
+		}
+		if used(pkgs, m.Path) && !bytes.Contains(page, []byte(name)) {
+			t.Errorf("the dependencies have no row for %s", m.Path)
+		}
+	}
+}
+
+// used reports whether a package of the module imports the third-party module.
+func used(pkgs []archtest.Package, path string) bool {
+	for _, p := range pkgs {
+		for _, imp := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if imp == path || strings.HasPrefix(imp, path+"/") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -105,11 +105,14 @@ type Third struct {
 
 // Modules lists every third-party module that the tree imports itself.
 var Modules = []Third{
+	{Path: "github.com/aws/aws-sdk-go-v2/service/s3", Owners: []string{"shared/objstore/s3serve"}},
 	{Path: "github.com/blevesearch/bleve/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/bleve_index_api", Owners: []string{"shared/index/bleveindex"}},
+	{Path: "github.com/blevesearch/snowballstem", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore", "shared/serve"}},
 	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}},
 	{Path: "github.com/daulet/tokenizers", Owners: []string{"shared/token"}},
+	{Path: "github.com/google/uuid", Owners: []string{"shared/objstore/s3serve"}},
 	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},
 	{Path: "github.com/hashicorp/golang-lru/v2", Owners: []string{"functions/gate"}},
 	{Path: "github.com/jackc/pgx/v5", Owners: []string{"shared/index/pgindex"}},
@@ -120,6 +123,7 @@ var Modules = []Third{
 	{Path: "github.com/spf13/cobra", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/pflag", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/versity/versitygw", Owners: []string{"shared/objstore/s3serve"}},
+	{Path: "go.etcd.io/bbolt", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "go.yaml.in/yaml/v3", Owners: []string{"shared/questions"}},
 	{Path: "knative.dev/func-go", Owners: []string{"shared/serve"}},
 	{Path: "modernc.org/sqlite", Owners: []string{"shared/index/sqliteindex"}},
