@@ -63,9 +63,13 @@ golden: ## write the golden files anew; read the diff before you commit it
 
 S3 ?= versitygw
 integration: ## the suites that need a real server, against S3=versitygw or S3=minio
-	@dir=$$(mktemp -d); trap 'infra/local/services/s3.sh $(S3) stop $$dir || true; rm -rf $$dir' EXIT
-	MNEME_TEST_S3=$$(infra/local/services/s3.sh $(S3) start $$dir) MNEME_TEST_REQUIRE=s3 .ci/gotest -count=1 -timeout 20m \
-	  $$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3|testserver' $(SRC) | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	@suites=$$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3' $(SRC) | xargs -rn1 dirname | sort -u | sed 's|^|./|')
+	[ -n "$$suites" ] || { echo "no suite reads MNEME_TEST_S3"; exit 1; }
+	dir=$$(mktemp -d)
+	trap 'infra/local/services/s3.sh $(S3) stop $$dir || true; rm -rf $$dir' EXIT
+	MNEME_TEST_S3=$$(infra/local/services/s3.sh $(S3) start $$dir)
+	export MNEME_TEST_S3 MNEME_TEST_REQUIRE=s3
+	.ci/gotest -count=1 -timeout 20m $$suites
 
 e2e: ## the whole program: command-line scripts, rebuild, order of events
 	@.ci/gotest -count=1 -timeout 20m ./cmd/...

@@ -105,9 +105,11 @@ type Third struct {
 
 // Modules lists every third-party module that the tree imports itself.
 var Modules = []Third{
+	{Path: "github.com/RoaringBitmap/roaring/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/aws/aws-sdk-go-v2/service/s3", Owners: []string{"shared/objstore/s3serve"}},
 	{Path: "github.com/blevesearch/bleve/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/bleve_index_api", Owners: []string{"shared/index/bleveindex"}},
+	{Path: "github.com/blevesearch/scorch_segment_api/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/snowballstem", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore", "shared/serve"}},
 	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}},
@@ -120,6 +122,7 @@ var Modules = []Third{
 	{Path: "github.com/mattn/go-isatty", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/minio/minio-go/v7", Owners: []string{"shared/objstore/s3store", "docs/upload"}, Tests: []string{"shared/objstore/s3serve", "cmd/mem", "cmd/internal/wire"}},
 	{Path: "github.com/ncruces/go-sqlite3", Owners: []string{"shared/index/sqliteindex"}},
+	{Path: "github.com/schollz/progressbar/v3", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/cobra", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/pflag", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/versity/versitygw", Owners: []string{"shared/objstore/s3serve"}},
