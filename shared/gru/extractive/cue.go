@@ -185,16 +185,25 @@ func (r *rules) improve(m *mask, h string, user, person bool) {
 	if r.would.match(h) {
 		m.set(cHedge, true)
 	}
+	if m.has(cImp) && r.every.match(h) {
+		m.set(cAbs, true)
+	}
+	if m.has(cShould) || m.has(cPref) {
+		m.set(cPast, false)
+	}
 	if m.has(cDecide) && r.ifWe.match(h) {
 		m.set(cDecide, false)
 	}
-	if person && !m.has(cLets) && r.letsAny.match(h) {
+	if !m.has(cLets) && r.letsAny.match(h) {
 		m.set(cStep, true)
 	}
-	if !person {
+	m.set(cRule, m.has(cAbs) && !m.has(cHedge) && !m.has(cPast) && !m.has(cTask) && !m.has(cAskc) && !m.has(cMeta) && r.rule.match(h) && !r.behaves.match(h))
+	if m.has(cRule) {
+		m.set(cPlan, false)
+	}
+	if !person || m.has(cShould) || m.has(cRule) {
 		m.set(cStep, false)
 	}
-	m.set(cRule, m.has(cAbs) && !m.has(cHedge) && !m.has(cPast) && !m.has(cTask) && !m.has(cAskc) && !m.has(cMeta) && r.rule.match(h) && !r.behaves.match(h))
 	if r.want.match(h) {
 		m.set(cPref, true)
 	}

@@ -22,7 +22,7 @@ type rules struct {
 	ask, rule       matcher
 	report          matcher
 	ifWe, behaves   matcher
-	letsAny         matcher
+	letsAny, every  matcher
 	would           letsRule
 	want, habit     letsRule
 	user, assistant weights
@@ -89,6 +89,8 @@ func improvedRules() *rules {
 	pref := strings.ReplaceAll(wPref, `prefer|want|insist|require|like (?:it|that|option|the|how|having)`, `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|the|how|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max|dark)\b`)
 	recap := strings.ReplaceAll(wRecap, `decision|agreed|resolved`, `decision|resolved`)
 	hedge := strings.ReplaceAll(wHedge, `could|would|`, `could|`)
+	hedge = strings.ReplaceAll(hedge, `|can be|`, `|`)
+	should := strings.Replace(wShould, `|\bfor now\b`, ``, 1)
 	deferred := strings.ReplaceAll(wDefer, `no idea|`, `i have no idea|`) + `|^no idea\b`
 	corr := strings.Replace(wCorr, `|not\b|`, `|`, 1)
 	abs := f(wAbs, xAbs)
@@ -96,9 +98,9 @@ func improvedRules() *rules {
 		{cAbs, false, abs}, {cAbs, true, f(xScope)}, {cDecide, false, f(wDecide, xDecide)}, {cContrast, false, f(wContrast)},
 		{cReason, false, f(wReason, xReason)}, {cRoot, false, f(wRoot)}, {cRoot, true, f(xRoot)}, {cPref, false, f(pref, xPref)},
 		{cWho, false, f(wWho, xWho)}, {cCorr, false, f(corr, xCorr, xNot)}, {cImp, true, f(wImp)},
-		{cRecap, false, f(recap, `^agreed\b[^.?!:—–,]{0,70}:`)}, {cShould, false, f(wShould, xShould)}, {cFact, false, f(wFact)},
+		{cRecap, false, f(recap, `^agreed\b[^.?!:—–,]{0,70}:`)}, {cShould, false, f(should, xShould)}, {cFact, false, f(wFact)},
 		{cDefer, false, f(deferred, xDefer)}, {cTask, true, f(wTask)}, {cAskc, true, f(wAskc)},
-		{cHedge, false, f(hedge, xHedge)}, {cStep, true, f(xStep)}, {cPast, false, f(wPast)}, {cMeta, false, f(wMeta, xLaugh)},
+		{cHedge, false, f(hedge, xHedge)}, {cStep, true, f(xStep)}, {cPast, false, f(wPast)}, {cMeta, false, f(wMeta, xLaugh, xLabel)},
 		{cPlan, false, f(wPlan)}, {cOnce, true, f(xOnce)},
 	}
 	r.absOnly = abs
@@ -107,6 +109,7 @@ func improvedRules() *rules {
 	r.filler = regexp.MustCompile("(?i)" + xFiller)
 	r.ask, r.rule, r.report = f(xAsk), f(xRule), f(xReport)
 	r.ifWe, r.behaves, r.letsAny = f(xIf), f(xBehaves), matcher{regexp.MustCompile("(?i)" + xLets)}
+	r.every = f(xEvery)
 	r.would = letsRule{regexp.MustCompile("(?i)" + xWould), set("like need prefer rather want")}
 	steps := wLetsSteps + " " + xSteps
 	r.lets = letsRule{regexp.MustCompile("(?i)" + xLets), set(steps)}

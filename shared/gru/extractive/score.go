@@ -93,7 +93,7 @@ func (r *rules) relational(ts []turn, i int, m []mask) {
 				}
 			}
 		}
-		if m[0].has(cCorr) && !t.sents[0].question {
+		if m[0].has(cCorr) && !t.sents[0].question && !(r.x1 && m[0].has(cPlan)) {
 			mark(cOpp, oppSentences)
 		}
 		return
@@ -152,7 +152,7 @@ func (p *Policy) Score(msgs []Message) Result {
 		}
 		for k, s := range t.sents {
 			m := r.own(t.sentence(k), t.user, t.person)
-			if t.person && !s.question && r.goAhead.match(t.sentence(k)) {
+			if t.person && !s.question && (!r.x1 || i > 0 && !ts[i-1].user) && r.goAhead.match(t.sentence(k)) {
 				ahead = true
 			}
 			if t.first && t.person && (m.has(cImp) || m.has(cTask)) && !m.has(cAbs) {
