@@ -1,0 +1,174 @@
+package bleveindex
+
+import (
+	"encoding/binary"
+
+	bleve "github.com/blevesearch/bleve_index_api"
+
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Fields of a passage's document.
+const (
+	fieldText  = "text" // analysed words
+	fieldCode  = "code" // error codes and constants, exact
+	fieldLevel = "lvl"  // L0, L1, L2 or raw
+	fieldTime  = "at"   // effective time of each occurrence: sortable 8 bytes
+	fieldStore = "doc"  // stored: see packStored
+)
+
+// docID is the node's 32 bytes and the passage's number, so that a node's
+// passages are found without a query.
+func docID(node memory.SHA, n int) string {
+	a := array(node)
+	return string(binary.BigEndian.AppendUint16(a[:], uint16(n)))
+}
+
+// passageDoc is a passage as bleve takes it. It analyses itself: bleve's own
+// text field makes an object of every token, which is most of its time.
+type passageDoc struct {
+	id     string
+	fields []bleve.Field
+}
+
+func newPassageDoc(st *stemmer, n *index.Node, p *index.Passage, times []int64) *passageDoc {
+	text := &textField{name: fieldText}
+	codes := &textField{name: fieldCode}
+	text.freqs, codes.freqs = bleve.TokenFrequencies{}, bleve.TokenFrequencies{}
+	header := p.Embed[:len(p.Embed)-(p.End-p.Start)]
+	// Of the header only the date as a whole is a term: "user" and "01" are
+	// words of code, and would match every passage of a speaker or a month.
+	st.words(header, func(w *word) {
+		for _, t := range w.wholes {
+			text.add(t)
+		}
+	})
+	st.words(p.Embed[len(header):], func(w *word) {
+		for _, t := range w.parts {
+			text.add(t)
+		}
+		for _, t := range w.wholes {
+			text.add(t)
+		}
+		if w.code != "" {
+			codes.add(w.code)
+		}
+	})
+	at := &textField{name: fieldTime, freqs: bleve.TokenFrequencies{}, exact: true}
+	for _, t := range times {
+		at.add(timeKey(t))
+	}
+	level := &textField{name: fieldLevel, freqs: bleve.TokenFrequencies{}, exact: true}
+	level.add(string(n.Level))
+	return &passageDoc{
+		id:     docID(n.ID, p.N),
+		fields: []bleve.Field{text, codes, level, at, &storedField{value: packStored(p.ID, times, header)}},
+	}
+}
+
+// timeKey orders as the number does.
+func timeKey(nano int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(nano)^1<<63))
+}
+
+// packStored is what a hit and a later occurrence need of a passage: its id,
+// the occurrence times and the header of its embedded text.
+func packStored(id memory.SHA, times []int64, header string) []byte {
+	a := array(id)
+	b := binary.AppendUvarint(a[:], uint64(len(times)))
+	for _, t := range times {
+		b = binary.BigEndian.AppendUint64(b, uint64(t))
+	}
+	return append(b, header...)
+}
+
+// unpackStored reads packStored's form; ok is false when it is not one.
+func unpackStored(b []byte) (id memory.SHA, times []int64, header string, ok bool) {
+	if len(b) < 33 {
+		return "", nil, "", false
+	}
+	id = sha(b[:32])
+	n, size := binary.Uvarint(b[32:])
+	if size <= 0 || n > uint64(len(b)-32-size)/8 {
+		return "", nil, "", false
+	}
+	b = b[32+size:]
+	for range n {
+		times = append(times, int64(binary.BigEndian.Uint64(b)))
+		b = b[8:]
+	}
+	return id, times, string(b), true
+}
+
+func (d *passageDoc) ID() string                                 { return d.id }
+func (d *passageDoc) Size() int                                  { return 512 + len(d.id) } // rough: bleve only adds it up for its statistics
+func (d *passageDoc) VisitComposite(bleve.CompositeFieldVisitor) {}
+func (d *passageDoc) HasComposite() bool                         { return false }
+func (d *passageDoc) NumPlainTextBytes() uint64                  { return 0 }
+func (d *passageDoc) StoredFieldsBytes() uint64                  { return 0 }
+func (d *passageDoc) Indexed() bool                              { return false }
+func (d *passageDoc) VisitFields(visit bleve.FieldVisitor) {
+	for _, f := range d.fields {
+		visit(f)
+	}
+}
+
+// AddIDField adds the field by which bleve finds a document again.
+func (d *passageDoc) AddIDField() {
+	f := &textField{name: "_id", freqs: bleve.TokenFrequencies{}, stored: []byte(d.id), exact: true}
+	f.add(d.id)
+	d.fields = append([]bleve.Field{f}, d.fields...)
+}
+
+// textField is a field whose terms are known already.
+type textField struct {
+	name   string
+	freqs  bleve.TokenFrequencies
+	length int
+	stored []byte
+	exact  bool // no frequency and length: a filter
+}
+
+func (f *textField) add(term string) {
+	f.length++
+	if t := f.freqs[term]; t != nil {
+		t.SetFrequency(t.Frequency() + 1)
+		return
+	}
+	t := &bleve.TokenFreq{Term: []byte(term)}
+	t.SetFrequency(1)
+	f.freqs[term] = t
+}
+
+func (f *textField) Name() string             { return f.name }
+func (f *textField) Value() []byte            { return f.stored }
+func (f *textField) ArrayPositions() []uint64 { return nil }
+func (f *textField) EncodedFieldType() byte   { return 't' }
+func (f *textField) Analyze()                 {}
+func (f *textField) Options() bleve.FieldIndexingOptions {
+	o := bleve.IndexField
+	if f.stored != nil {
+		o |= bleve.StoreField
+	}
+	if f.exact {
+		o |= bleve.SkipFreqNorm
+	}
+	return o
+}
+func (f *textField) AnalyzedLength() int                              { return f.length }
+func (f *textField) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return f.freqs }
+func (f *textField) NumPlainTextBytes() uint64                        { return 0 }
+
+// storedField is kept and not indexed.
+type storedField struct{ value []byte }
+
+func (f *storedField) Name() string                                     { return fieldStore }
+func (f *storedField) Value() []byte                                    { return f.value }
+func (f *storedField) ArrayPositions() []uint64                         { return nil }
+func (f *storedField) EncodedFieldType() byte                           { return 't' }
+func (f *storedField) Analyze()                                         {}
+func (f *storedField) Options() bleve.FieldIndexingOptions              { return bleve.StoreField }
+func (f *storedField) AnalyzedLength() int                              { return 0 }
+func (f *storedField) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return nil }
+func (f *storedField) NumPlainTextBytes() uint64                        { return 0 }

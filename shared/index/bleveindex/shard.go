@@ -1,0 +1,236 @@
+package bleveindex
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	bleve "github.com/blevesearch/bleve_index_api"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// lockWait is how long opening waits for another process that holds the index.
+const lockWait = "2s"
+
+const tokensKey = "tokens"
+
+func appliedKey(stream, space string) string { return "applied/" + stream + "\n" + space }
+
+// shard is one scorch index.
+type shard struct {
+	idx *scorch.Scorch
+	mu  sync.Mutex // one writer: a batch reads what stands, then adds
+}
+
+// openShard opens or creates the index at dir. One that is damaged is removed
+// and made anew, empty and with positions 0.
+func openShard(dir string, queue *bleve.AnalysisQueue) (*shard, error) {
+	for attempt := 0; ; attempt++ {
+		s, err := tryShard(dir, queue)
+		switch {
+		case err == nil:
+			return s, nil
+		case errors.Is(err, bolterrors.ErrTimeout):
+			return nil, fault.At(fault.Unavailable, dir, "stop the other program that uses this folder", "index is locked")
+		case errors.Is(err, os.ErrPermission) || attempt > 0:
+			return nil, fault.As(fault.Unavailable, err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, fault.As(fault.Unavailable, err)
+		}
+	}
+}
+
+func tryShard(dir string, queue *bleve.AnalysisQueue) (s *shard, err error) {
+	// bolt maps a file that was cut short and faults on it.
+	defer func() {
+		if r := recover(); r != nil {
+			s, err = nil, fault.New(fault.Corrupt, "opening panicked: %v", r)
+		}
+	}()
+	idx, err := scorch.NewScorch(scorch.Name, map[string]any{"path": dir, "bolt_timeout": lockWait}, queue)
+	if err != nil {
+		return nil, err
+	}
+	if err := idx.Open(); err != nil {
+		return nil, err
+	}
+	return &shard{idx: idx.(*scorch.Scorch)}, nil
+}
+
+func (s *shard) close() error { return fault.As(fault.Unavailable, s.idx.Close()) }
+
+// snapshot is the index at one moment; the caller closes it.
+func (s *shard) snapshot() (*scorch.IndexSnapshot, error) {
+	r, err := s.idx.Reader()
+	if err != nil {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	return r.(*scorch.IndexSnapshot), nil
+}
+
+func (s *shard) number(key string) (int64, error) {
+	snap, err := s.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	return number(snap, key)
+}
+
+func number(snap *scorch.IndexSnapshot, key string) (int64, error) {
+	b, err := snap.GetInternal([]byte(key))
+	if err != nil || len(b) == 0 {
+		return 0, fault.As(fault.Unavailable, err)
+	}
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	return n, fault.As(fault.Corrupt, err)
+}
+
+func (s *shard) count() (int64, error) {
+	snap, err := s.snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	n, err := snap.DocCount()
+	return int64(n), fault.As(fault.Unavailable, err)
+}
+
+// apply adds a batch and its position in one bleve batch, which returns when it
+// is on disk.
+func (s *shard) apply(st *stemmer, b *index.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	seq, err := number(snap, appliedKey(b.Stream, b.Space))
+	if err != nil {
+		return err
+	}
+	if b.Seq >= 1 && b.Seq <= seq {
+		return nil
+	}
+	if err := index.Validate(b, 0); err != nil {
+		return err
+	}
+	for i := range b.Nodes {
+		if raw := b.Nodes[i].Level == memory.LevelRaw; raw != (b.Stream == memory.AdmitStream) {
+			return fault.At(fault.Invalid, "node "+string(b.Nodes[i].ID), "", "level %s in stream %s", b.Nodes[i].Level, b.Stream)
+		}
+	}
+	if b.Seq != seq+1 {
+		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, seq)
+	}
+	tokens, err := number(snap, tokensKey)
+	if err != nil {
+		return err
+	}
+	batch := bleve.NewBatch()
+	for _, n := range merged(b.Nodes) {
+		added, err := addNode(batch, snap, st, &n)
+		if err != nil {
+			return err
+		}
+		tokens += added
+	}
+	batch.SetInternal([]byte(appliedKey(b.Stream, b.Space)), strconv.AppendInt(nil, b.Seq, 10))
+	batch.SetInternal([]byte(tokensKey), strconv.AppendInt(nil, tokens, 10))
+	return fault.As(fault.Unavailable, s.idx.Batch(batch))
+}
+
+// merged is the batch's nodes with repeats united, in order.
+func merged(nodes []index.Node) []index.Node {
+	at := map[memory.SHA]int{}
+	var out []index.Node
+	for _, n := range nodes {
+		n = index.Normal(n)
+		if i, ok := at[n.ID]; ok {
+			out[i] = index.Merge(out[i], n)
+			continue
+		}
+		at[n.ID] = len(out)
+		out = append(out, n)
+	}
+	return out
+}
+
+// addNode puts the node's passages into the batch and gives the words they add
+// to the index. A node that stands keeps its passages and gains times; with
+// nothing new it is left alone.
+func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *index.Node) (int64, error) {
+	var times []int64
+	for _, o := range n.Occurrences {
+		times = append(times, index.Nano(o.Place.Time))
+	}
+	old, header, err := stored(snap, n.ID)
+	if err != nil {
+		return 0, err
+	}
+	all := slices.Concat(old, times)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if old != nil && len(all) == len(old) {
+		return 0, nil
+	}
+	var words int64
+	for i := range n.Passages {
+		p := n.Passages[i]
+		if old != nil {
+			p.Embed = header + n.Text[p.Start:p.End]
+			p.ID = index.PassageID(n.ID, p.N, p.Embed)
+		}
+		doc := newPassageDoc(st, n, &p, all)
+		if old == nil {
+			words += int64(doc.fields[0].AnalyzedLength())
+		}
+		batch.Update(doc)
+	}
+	return words, nil
+}
+
+// stored gives the occurrence times and the embedding header of a node that
+// stands; nil when none does.
+func stored(snap *scorch.IndexSnapshot, node memory.SHA) (times []int64, header string, err error) {
+	id := []string{docID(node, 0)}
+	for _, seg := range snap.Segments() {
+		hits, err := seg.DocNumbers(id)
+		if err != nil {
+			return nil, "", fault.As(fault.Unavailable, err)
+		}
+		if hits.IsEmpty() {
+			continue
+		}
+		_, times, header, err = visitStored(seg, uint64(hits.Minimum()))
+		return times, header, err
+	}
+	return nil, "", nil
+}
+
+func visitStored(seg *scorch.SegmentSnapshot, num uint64) (id memory.SHA, times []int64, header string, err error) {
+	ok := false
+	verr := seg.VisitDocument(num, func(field string, _ byte, value []byte, _ []uint64) bool {
+		if field != fieldStore {
+			return true
+		}
+		id, times, header, ok = unpackStored(value)
+		return false
+	})
+	if verr != nil {
+		return "", nil, "", fault.As(fault.Unavailable, verr)
+	}
+	if !ok {
+		return "", nil, "", fault.At(fault.Corrupt, "lexical index", "run `mem rebuild`", "a passage without its stored part")
+	}
+	return id, times, header, nil
+}

@@ -1,0 +1,288 @@
+package indextest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Lexical is the reference index.Lexical: BM25 over lower-case words between
+// spaces and punctuation, no stemming, over the passages of the projects that
+// the filter sees. Drivers analyse better, so that the suite compares with it
+// only on words that every analysis leaves alone.
+type Lexical struct {
+	mu      sync.Mutex
+	nodes   map[memory.SHA]index.Node
+	applied map[position]int64
+}
+
+var _ index.Lexical = (*Lexical)(nil)
+
+// NewLexical is an empty reference index.
+func NewLexical() *Lexical {
+	return &Lexical{nodes: map[memory.SHA]index.Node{}, applied: map[position]int64{}}
+}
+
+// Apply implements index.Lexical.
+func (l *Lexical) Apply(_ context.Context, b index.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := position{b.Tenant, b.Project, b.Stream, b.Space}
+	if b.Seq >= 1 && b.Seq <= l.applied[at] {
+		return nil
+	}
+	if err := index.Validate(&b, 0); err != nil {
+		return err
+	}
+	if b.Seq != l.applied[at]+1 {
+		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, l.applied[at])
+	}
+	for _, n := range b.Nodes {
+		n = index.Normal(n)
+		if stored, ok := l.nodes[n.ID]; ok {
+			n = index.Merge(stored, n)
+		}
+		l.nodes[n.ID] = n
+	}
+	l.applied[at] = b.Seq
+	return nil
+}
+
+// Applied implements index.Lexical.
+func (l *Lexical) Applied(_ context.Context, tenant, project, stream, space string) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.applied[position{tenant, project, stream, space}], nil
+}
+
+func wordsOf(s string) []string {
+	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return strings.ContainsRune(" \n.,;:?!", r) })
+}
+
+// Search implements index.Lexical.
+func (l *Lexical) Search(_ context.Context, query string, f index.Filter, k int) ([]index.Hit, error) {
+	const k1, b = 1.2, 0.75
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	raw := slices.Contains(f.Scope(), memory.LevelRaw)
+	type doc struct {
+		node    *index.Node
+		passage memory.SHA
+		tf      map[string]float64
+		length  float64
+	}
+	var docs []doc
+	var total float64
+	df := map[string]float64{}
+	for _, n := range l.nodes {
+		scope := f
+		scope.Levels = []memory.Level{memory.L0, memory.L1, memory.L2}
+		if raw {
+			scope.Levels = append(scope.Levels, memory.LevelRaw)
+		}
+		if n.Tenant != f.Tenant || !slices.Contains(f.Projects, n.Project) || !slices.Contains(scope.Levels, n.Level) {
+			continue
+		}
+		for _, p := range n.Passages {
+			d := doc{node: &n, passage: p.ID, tf: map[string]float64{}}
+			if n.SourceTime != nil {
+				d.length++ // the date is a term
+			}
+			for _, w := range wordsOf(n.Text[p.Start:p.End]) {
+				d.tf[w]++
+				d.length++
+			}
+			for w := range d.tf {
+				df[w]++
+			}
+			total += d.length
+			docs = append(docs, d)
+		}
+	}
+	terms := slices.Compact(slices.Sorted(slices.Values(wordsOf(query))))
+	var bound float64
+	idf := map[string]float64{}
+	for _, w := range terms {
+		idf[w] = math.Log(1 + (float64(len(docs))-df[w]+0.5)/(df[w]+0.5))
+		bound += idf[w] * (k1 + 1)
+	}
+	best := map[memory.SHA]index.Hit{}
+	for _, d := range docs {
+		if !Sees(&f, d.node) {
+			continue
+		}
+		h := index.Hit{Node: d.node.ID, Passage: d.passage, Max: bound}
+		for _, w := range terms {
+			if tf := d.tf[w]; tf > 0 {
+				h.Score += idf[w] * (k1 + 1) * tf / (tf + k1*(1-b+b*d.length/(total/float64(len(docs)))))
+				h.IDFShare += idf[w] * (k1 + 1) / bound
+			}
+		}
+		if h.Score > best[h.Node].Score {
+			best[h.Node] = h
+		}
+	}
+	hits := slices.Collect(maps.Values(best))
+	slices.SortFunc(hits, func(a, b index.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Node, b.Node))
+	})
+	return hits[:min(len(hits), max(k, 0))], nil
+}
+
+// Passages implements index.Lexical.
+func (l *Lexical) Passages(_ context.Context, tenant string) (n int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.nodes {
+		if x.Tenant == tenant {
+			n += int64(len(x.Passages))
+		}
+	}
+	return n, nil
+}
+
+// Wipe implements index.Lexical.
+func (l *Lexical) Wipe(_ context.Context, tenant, project string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if tenant == "" {
+		return fault.New(fault.Invalid, "a tenant is needed")
+	}
+	in := func(t, p string) bool { return t == tenant && (project == "" || p == project) }
+	maps.DeleteFunc(l.nodes, func(_ memory.SHA, n index.Node) bool { return in(n.Tenant, n.Project) })
+	maps.DeleteFunc(l.applied, func(p position, _ int64) bool { return in(p.tenant, p.project) })
+	return nil
+}
+
+// Close implements index.Lexical.
+func (l *Lexical) Close() error { return nil }
+
+// queries are words of the story that no stemmer changes and no stop list
+// holds, some that stand nowhere, and mixes.
+var queries = []string{"port", "port 8080", "9090 ingress", "proxy port 8080 zebra", "archive", "commas", "zebra", "export port five"}
+
+// RunLexical is the conformance suite of index.Lexical. open gives an empty
+// index that the test closes.
+func RunLexical(t *testing.T, open func(t *testing.T) index.Lexical) {
+	fresh := func(t *testing.T) index.Lexical {
+		l := open(t)
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	t.Run("same as the reference", func(t *testing.T) {
+		t.Parallel()
+		l, ref := fresh(t), NewLexical()
+		applyStory(t, l)
+		applyStory(t, ref)
+		sameLexical(t, ref, l)
+	})
+	t.Run("any order, any repetition", func(t *testing.T) {
+		t.Parallel()
+		ref := NewLexical()
+		applyStory(t, ref)
+		for seed := range uint64(2) {
+			l := fresh(t)
+			applyShuffled(t, l, rand.New(rand.NewPCG(seed, 2)))
+			sameLexical(t, ref, l)
+		}
+	})
+	t.Run("sequence", func(t *testing.T) {
+		t.Parallel()
+		l := fresh(t)
+		n := Evidence(Project, "q@1", "Logs rotate daily.", 1)
+		if err := l.Apply(t.Context(), Batch(2, n)); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("a gap: got %v, want unavailable", err)
+		}
+		wantApplied(t, l, 0)
+		for range 2 {
+			if err := l.Apply(t.Context(), Batch(1, n)); err != nil {
+				t.Fatal(err)
+			}
+			wantApplied(t, l, 1)
+		}
+	})
+	t.Run("refuses what has no source", func(t *testing.T) {
+		t.Parallel()
+		testRefused(t, fresh(t).Apply)
+	})
+	t.Run("an empty scope sees nothing", func(t *testing.T) {
+		t.Parallel()
+		l := fresh(t)
+		applyStory(t, l)
+		for name, f := range map[string]index.Filter{
+			"zero": {}, "no project": {Tenant: Tenant}, "no tenant": {Projects: []string{Project}},
+			"another tenant": {Tenant: "rival", Projects: []string{Project}}, "a path": {Tenant: Tenant, Projects: []string{"../" + Tenant + "/" + Project}},
+		} {
+			if hits, err := l.Search(t.Context(), "port", f, 5); err != nil || len(hits) > 0 {
+				t.Errorf("%s: %d hits, %v", name, len(hits), err)
+			}
+		}
+	})
+	t.Run("wipe", func(t *testing.T) {
+		t.Parallel()
+		l, ref := fresh(t), NewLexical()
+		applyStory(t, l)
+		applyStory(t, ref)
+		for _, project := range []string{"other", ""} {
+			for _, x := range []index.Lexical{l, ref} {
+				if err := x.Wipe(t.Context(), Tenant, project); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sameLexical(t, ref, l)
+		}
+		applyStory(t, l)
+		applyStory(t, ref)
+		sameLexical(t, ref, l)
+	})
+}
+
+// sameLexical compares every answer of two indexes that hold the story.
+func sameLexical(t *testing.T, want, got index.Lexical) {
+	t.Helper()
+	ctx := t.Context()
+	w, werr := want.Passages(ctx, Tenant)
+	g, gerr := got.Passages(ctx, Tenant)
+	if w != g || werr != nil || gerr != nil {
+		t.Errorf("passages: got %d, %v; want %d, %v", g, gerr, w, werr)
+	}
+	day := func(f index.Filter, since, until int) index.Filter {
+		f.Since, f.Until = Epoch.AddDate(0, 0, since), Epoch.AddDate(0, 0, until)
+		return f
+	}
+	for name, f := range map[string]index.Filter{
+		"all":       everything(),
+		"a project": {Tenant: Tenant, Projects: []string{"other"}},
+		"L0":        {Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.L0}},
+		"L1 and L2": {Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.L1, memory.L2}},
+		"raw":       {Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.LevelRaw, memory.L0, memory.L1, memory.L2}},
+		"day 4":     day(everything(), 4, 5),
+		"day 1 on":  day(everything(), 1, 9),
+	} {
+		for _, q := range queries {
+			w, err := want.Search(ctx, q, f, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := got.Search(ctx, q, f, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := gocmp.Diff(w, g, near); d != "" {
+				t.Errorf("%s, %q (-want +got):\n%s", name, q, d)
+			}
+		}
+	}
+}
