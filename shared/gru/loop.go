@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,12 +34,13 @@ func Begin(s State, cfg *Config, p *Part, started time.Time) (State, []Record) {
 		return s, nil
 	}
 	cause := memory.Cause{Kind: "part", Ref: string(p.Admit.Source)}
+	policy, model, rewrite, adapter, prompt, sampling := cfg.names()
 	run := &memory.Run{
 		V: memory.Version, Type: memory.TypeRun, Level: cfg.Level,
-		Run:    RunID(cfg.Stream, cause, cfg.Policy.Name(), "", cfg.Policy.PromptVersion()),
+		Run:    RunID(cfg.Stream, cause, policy, model, prompt),
 		Stream: cfg.Stream, Question: cfg.Question, Cause: cause,
 		Admit: p.Admit.Seq, Source: p.Admit.Source, T: s.T, Chunks: p.Chunks,
-		Policy: cfg.Policy.Name(), PromptVersion: cfg.Policy.PromptVersion(),
+		Policy: policy, Model: model, RewriteModel: rewrite, Adapter: adapter, PromptVersion: prompt, Sampling: sampling,
 		MemoryBudget: cfg.BudgetTokens, ExitGate: cfg.ExitGate,
 		MemoryBefore: s.MemorySHA, Started: started.UTC(),
 	}
@@ -51,27 +51,61 @@ func Begin(s State, cfg *Config, p *Part, started time.Time) (State, []Record) {
 // record, and where the update gate opens the evidence and memory records.
 // Calling it for a chunk that the open run has passed is a bug and panics.
 func StepChunk(s State, cfg *Config, p *Part, in ChunkInput) (State, []Record) {
-	if s.Open == nil || in.Chunk.I != s.Open.Next {
-		panic(fmt.Sprintf("gru: chunk %d out of order", in.Chunk.I))
-	}
 	c := &in.Chunk
+	mustBeNext(s, c)
 	eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
-	place := func(ti, start int) memory.Place {
+	place := placer(&eff, p, c)
+	d, ok := settled(c)
+	if !ok {
+		d = cfg.Policy.Decide(PolicyInput{Config: cfg, State: &s, Part: p, Chunk: c, Context: in.Context, Place: place})
+	}
+	g := newGate(s, cfg, p, c, &eff)
+	g.Policy, g.PromptVersion = cfg.Policy.Name(), cfg.Policy.PromptVersion()
+	g.PromptTokensOwn, g.End = c.Tokens, len(c.Text)
+	return record(s, cfg, p, c, g, d, place)
+}
+
+func mustBeNext(s State, c *memory.Chunk) {
+	if s.Open == nil || c.I != s.Open.Next {
+		panic(fmt.Sprintf("gru: chunk %d out of order", c.I))
+	}
+}
+
+func placer(eff *effective, p *Part, c *memory.Chunk) func(ti, start int) memory.Place {
+	return func(ti, start int) memory.Place {
 		return memory.Place{Time: eff.at[ti], Admit: p.Admit.Seq, I: c.I, Start: start}
 	}
-	d := decide(s, cfg, p, in, place)
+}
 
-	g := &memory.Gate{
+// newGate is the record of the next step, without a decision.
+func newGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective) *memory.Gate {
+	return &memory.Gate{
 		V: memory.Version, Type: memory.TypeGate, Level: cfg.Level,
 		T: s.T + 1, TotalT: p.Chunks, Run: s.Open.Run, QueryID: cfg.QueryID,
-		Admit: p.Admit.Seq, I: c.I, Chunk: c.SHA256, Start: 0, End: len(c.Text),
-		Exit: d.Exit, FormatOK: d.FormatOK, Pending: d.Pending, Attempt: 1,
-		Reason: d.Reason, ReasonCode: d.ReasonCode, Think: d.Think, Score: d.Score,
-		Policy: cfg.Policy.Name(), PromptVersion: cfg.Policy.PromptVersion(),
-		MemoryBeforeSHA: s.MemorySHA, PromptTokensOwn: c.Tokens, Newest: eff.newest,
+		Admit: p.Admit.Seq, I: c.I, Chunk: c.SHA256, Attempt: 1,
+		MemoryBeforeSHA: s.MemorySHA, Newest: eff.newest,
 	}
+}
+
+// settled decides where there is nothing to ask about.
+func settled(c *memory.Chunk) (Decision, bool) {
+	switch {
+	case strings.TrimSpace(c.Text) == "":
+		return Decision{FormatOK: true, Reason: "empty chunk", ReasonCode: "empty"}, true
+	case c.Derived:
+		return Decision{FormatOK: true, Reason: "text that Mneme itself emitted is never evidence", ReasonCode: "derived"}, true
+	}
+	return Decision{}, false
+}
+
+// record turns a decision into the step's records: g completed, then the
+// evidence, then the memory, and the state after them.
+func record(s State, cfg *Config, p *Part, c *memory.Chunk, g *memory.Gate, d Decision, place func(int, int) memory.Place) (State, []Record) {
+	g.Exit, g.FormatOK, g.Pending = d.Exit, d.FormatOK, d.Pending
+	g.Reason, g.ReasonCode, g.Think, g.Score = d.Reason, d.ReasonCode, d.Think, d.Score
+	g.EvidenceDropped = d.Dropped
+	g.ExitActed = cfg.ExitGate && d.Exit
 	recs := []Record{g}
-	var parents []memory.SHA
 	newest := memory.Place{}
 	if d.Update {
 		for _, pick := range d.Picks {
@@ -86,60 +120,51 @@ func StepChunk(s State, cfg *Config, p *Part, in ChunkInput) (State, []Record) {
 			}
 		}
 	}
-	if d.Update && (len(recs) > 1 || len(d.Picks) == 0) {
-		if n := cfg.Count(d.Candidate); n > cfg.BudgetTokens {
+	switch n := 0; {
+	case !d.Update:
+	case len(recs) == 1 && len(d.Picks) > 0:
+		g.ReasonCode, g.Reason = "no_citation", "no pick could be cited; memory unchanged"
+	default:
+		if n = cfg.Count(d.Candidate); n > cfg.BudgetTokens {
 			// Never a blind cut: the memory stays, the refusal is on record.
 			g.CandidateSHA = memory.SumString(d.Candidate)
-			g.ReasonCode = "budget_exceeded"
+			g.ReasonCode = ReasonBudget
 			g.Reason = fmt.Sprintf("candidate of %d tokens is over the budget of %d; memory unchanged", n, cfg.BudgetTokens)
 			recs = recs[:1]
-		} else {
-			g.Update = true
+			break
 		}
-	} else if d.Update {
-		g.ReasonCode, g.Reason = "no_citation", "no pick could be cited; memory unchanged"
-	}
-	if g.Update {
-		sha := memory.SumString(d.Candidate)
-		g.CandidateSHA = sha
-		if sha != s.MemorySHA {
-			for _, k := range keptIn(s, recs, d.Candidate) {
-				parents = append(parents, k)
-			}
-			m := &memory.Memory{
-				V: memory.Version, Type: memory.TypeMemory, Level: cfg.Level,
-				T: g.T, Run: g.Run, QueryID: cfg.QueryID,
-				Node:    memory.NodeID(cfg.Tenant, cfg.Project, cfg.Level, cfg.Stream, sha),
-				TextSHA: sha, Text: d.Candidate, Tokens: cfg.Count(d.Candidate),
-				Parents: parents, Place: newest,
-			}
-			if s.MemoryNode != "" && s.MemoryNode != m.Node {
-				m.Supersedes = []memory.SHA{s.MemoryNode}
-			}
+		g.Update = true
+		g.CandidateSHA = memory.SumString(d.Candidate)
+		if m := newMemory(s, cfg, g, d, recs, n, newest); m != nil {
 			recs = append(recs, m)
 		}
 	}
-	if cfg.ExitGate && d.Exit {
-		g.ExitActed = true
-	}
-	next := s
-	for _, r := range recs {
-		next = next.Apply(r)
-	}
+	next := s.applyAll(recs)
 	g.MemorySHA, g.MemoryTokens = next.MemorySHA, next.Tokens
 	return next, recs
 }
 
-// decide asks the policy, except where there is nothing to ask about.
-func decide(s State, cfg *Config, p *Part, in ChunkInput, place func(int, int) memory.Place) Decision {
-	switch c := &in.Chunk; {
-	case strings.TrimSpace(c.Text) == "":
-		return Decision{FormatOK: true, Reason: "empty chunk", ReasonCode: "empty"}
-	case c.Derived:
-		return Decision{FormatOK: true, Reason: "text that Mneme itself emitted is never evidence", ReasonCode: "derived"}
-	default:
-		return cfg.Policy.Decide(PolicyInput{Config: cfg, State: &s, Part: p, Chunk: c, Context: in.Context, Place: place})
+// newMemory is the memory record of an open gate; nil where the text is the
+// one that stands.
+func newMemory(s State, cfg *Config, g *memory.Gate, d Decision, recs []Record, tokens int, newest memory.Place) *memory.Memory {
+	if g.CandidateSHA == s.MemorySHA {
+		return nil
 	}
+	parents := d.Parents
+	if parents == nil {
+		parents = keptIn(s, recs, d.Candidate)
+	}
+	m := &memory.Memory{
+		V: memory.Version, Type: memory.TypeMemory, Level: cfg.Level,
+		T: g.T, Run: g.Run, QueryID: cfg.QueryID,
+		Node:    memory.NodeID(cfg.Tenant, cfg.Project, cfg.Level, cfg.Stream, g.CandidateSHA),
+		TextSHA: g.CandidateSHA, Text: d.Candidate, Tokens: tokens,
+		Parents: parents, Place: newest,
+	}
+	if s.MemoryNode != "" && s.MemoryNode != m.Node {
+		m.Supersedes = []memory.SHA{s.MemoryNode}
+	}
+	return m
 }
 
 func evidence(s State, cfg *Config, p *Part, c *memory.Chunk, pick Pick, place memory.Place) (*memory.Evidence, error) {
@@ -162,22 +187,25 @@ func evidence(s State, cfg *Config, p *Part, c *memory.Chunk, pick Pick, place m
 }
 
 // keptIn lists the nodes of kept statements, old and new, whose text stands in
-// the memory: its parents, in order of first statement.
+// the memory: its parents, in order of first statement. A model's memory is in
+// its own words, so that the step's own evidence is always among them.
 func keptIn(s State, recs []Record, text string) []memory.SHA {
 	var out []memory.SHA
 	seen := map[memory.SHA]bool{}
-	add := func(node memory.SHA, quote string) {
-		if !seen[node] && strings.Contains(text, quote) {
+	add := func(node memory.SHA) {
+		if !seen[node] {
 			seen[node] = true
 			out = append(out, node)
 		}
 	}
 	for i := range s.Kept {
-		add(s.Kept[i].Node, s.Kept[i].Text)
+		if strings.Contains(text, s.Kept[i].Text) {
+			add(s.Kept[i].Node)
+		}
 	}
 	for _, r := range recs {
 		if e, ok := r.(*memory.Evidence); ok {
-			add(e.Node, e.Text)
+			add(e.Node)
 		}
 	}
 	return out
@@ -188,7 +216,7 @@ func End(s State, cfg *Config, p *Part, ended time.Time) (State, []Record) {
 	r := &memory.RunEnd{
 		V: memory.Version, Type: memory.TypeRunEnd, Level: cfg.Level,
 		Run: s.Open.Run, Admit: p.Admit.Seq, T: s.T,
-		ChunksSeen: s.T - s.Open.T0, ChunksUsed: s.Open.Used,
+		ChunksSeen: s.Open.Next + b2i(s.Open.From > 0), ChunksUsed: s.Open.Used, Pending: s.Open.Pending,
 		MemorySHA: s.MemorySHA, MemoryTokens: s.Tokens,
 		Exited: s.Open.Exited, Ended: ended.UTC(),
 	}
@@ -199,64 +227,6 @@ func End(s State, cfg *Config, p *Part, ended time.Time) (State, []Record) {
 // exit gate that is acted on.
 func (s *State) Done(p *Part) bool {
 	return s.Open != nil && (s.Open.Exited || s.Open.Next >= p.Chunks)
-}
-
-// Apply folds one record into the state. Folding the records of a stream in
-// order gives the state that the loop had when it wrote them.
-func (s State) Apply(r Record) State {
-	switch r := r.(type) {
-	case *memory.Run:
-		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T}
-	case *memory.Gate:
-		s.T = r.T
-		if r.Newest.After(s.Newest) {
-			s.Newest = r.Newest
-		}
-		if s.Open != nil {
-			o := *s.Open
-			o.Next = r.I + 1
-			if r.Update {
-				o.Used++
-			}
-			o.Exited = o.Exited || r.ExitActed
-			s.Open = &o
-		}
-	case *memory.Evidence:
-		s.Kept = keep(s.Kept, r)
-	case *memory.Memory:
-		s.MemoryText, s.MemorySHA, s.MemoryNode, s.Tokens = r.Text, r.TextSHA, r.Node, r.Tokens
-	case *memory.RunEnd:
-		s.Admit, s.Open = max(s.Admit, r.Admit), nil
-	}
-	return s
-}
-
-// keep adds a statement; what it supersedes, or what supersedes it, is marked
-// by the total order of DESIGN section 3.
-func keep(old []Kept, e *memory.Evidence) []Kept {
-	n := Kept{Node: e.Node, Text: e.Text, T: e.T, Place: e.Place, Score: e.Score}
-	out := slices.Clone(old) // the state given stays as it was
-	for _, o := range e.Supersedes {
-		for i := range out {
-			if out[i].Node != o.Node {
-				continue
-			}
-			if e.Place.Compare(out[i].Place) > 0 {
-				out[i].Superseded = true
-			} else {
-				n.Superseded = true
-			}
-		}
-	}
-	for i := range out {
-		if out[i].Node == n.Node { // the same words again: the newer statement counts
-			if n.Place.Compare(out[i].Place) > 0 {
-				out[i].Place, out[i].T, out[i].Superseded = n.Place, n.T, n.Superseded
-			}
-			return out
-		}
-	}
-	return append(out, n)
 }
 
 // effective holds the effective times of a chunk's turns (DESIGN section 3):

@@ -21,7 +21,10 @@ type Config struct {
 	BudgetTokens int          // of the memory: 1,024 standing, 4,096 ad-hoc (DESIGN section 6)
 	ExitGate     bool         // whether an open exit gate ends the part
 	Count        func(string) int
-	Policy       Policy
+	// Policy decides without a model; nil where Model is set.
+	Policy Policy
+	// Model makes the loop decide by model calls; see Step.
+	Model *Model
 }
 
 // Part is one admitted part, as the admit line and the source record give it.
@@ -74,6 +77,11 @@ type Pick struct {
 	Supersedes []memory.Occurrence // the other statements; Place decides which is the newer
 }
 
+// CueAmends is the cue of a statement whose whole message speaks of replacing
+// something said before. It stands in the evidence record's rules, so that the
+// fold knows it when an older statement is read later.
+const CueAmends = "amends"
+
 // Decision is what a policy answers about one chunk. Update is true exactly
 // when Picks or a changed Candidate change the memory.
 type Decision struct {
@@ -87,6 +95,10 @@ type Decision struct {
 	Score      *float64
 	Picks      []Pick
 	Candidate  string // the whole new memory text; used when Update
+	// Parents are the nodes of the statements that stand in Candidate. Where
+	// nil, they are found by their text.
+	Parents []memory.SHA
+	Dropped int // passages chosen and left out because no citation could be computed
 }
 
 // Kept is one statement in the state of a stream: the fold of its evidence
@@ -97,7 +109,15 @@ type Kept struct {
 	T          int          `json:"t"`
 	Place      memory.Place `json:"place"`
 	Score      float64      `json:"score"`
+	Role       memory.Role  `json:"role,omitempty"`
+	TextSHA    memory.SHA   `json:"text_sha,omitempty"`
+	Chunk      memory.SHA   `json:"chunk,omitempty"`
+	ChunkStart int          `json:"chunk_start"`
+	ChunkEnd   int          `json:"chunk_end"`
+	Amends     bool         `json:"amends,omitempty"` // CueAmends
 	Superseded bool         `json:"superseded,omitempty"`
+	Until      memory.Place `json:"until,omitzero"` // of the newest statement that superseded it
+	In         bool         `json:"in,omitempty"`   // stands in the memory text
 }
 
 // State is the state of one stream after a step: the fold of its records
@@ -115,6 +135,9 @@ type State struct {
 	// without a usable time of its own counts as.
 	Newest time.Time `json:"newest,omitzero"`
 	Open   *OpenRun  `json:"open,omitempty"` // a run whose run_end is not written yet
+	// Call is the model call that the last step waits for. It is no part of the
+	// fold: after a crash the chunk is asked about again.
+	Call *Call `json:"-"`
 }
 
 // OpenRun is a part in progress.
@@ -122,8 +145,13 @@ type OpenRun struct {
 	Run    memory.SHA `json:"run"`
 	Admit  int64      `json:"admit"`
 	Source memory.SHA `json:"source"`
-	T0     int        `json:"t0"`   // steps before the run
-	Next   int        `json:"next"` // chunk i to look at next
+	T0     int        `json:"t0"`             // steps before the run
+	Next   int        `json:"next"`           // chunk i to look at next
+	From   int        `json:"from,omitempty"` // offset in it: past the pieces that are done
 	Used   int        `json:"used"`
 	Exited bool       `json:"exited,omitempty"`
+	// LastUsed is the last chunk that changed the memory, counted from 1, so
+	// that a chunk read in pieces is used once.
+	LastUsed int `json:"last_used,omitempty"`
+	Pending  int `json:"pending,omitempty"` // steps without a readable reply
 }

@@ -147,6 +147,7 @@ type Gate struct {
 	Chunk             SHA       `json:"chunk"`
 	Start             int       `json:"start"` // chunk text [start,end) that was read
 	End               int       `json:"end"`
+	More              bool      `json:"more,omitempty"` // the chunk goes on after end, as a step of its own
 	Update            bool      `json:"update"`
 	Exit              bool      `json:"exit"`
 	ExitActed         bool      `json:"exit_acted"`

@@ -1,0 +1,149 @@
+package gru
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Fold rebuilds the state of a stream from its records, in order. Going on
+// from it gives the same decisions, byte for byte, as never having stopped.
+func Fold(records iter.Seq[any]) State { return State{}.FoldOn(records) }
+
+// FoldOn folds the records that follow a state, as a folded-state cache holds
+// it. It is Apply for many records, in time linear in them.
+func (s State) FoldOn(records iter.Seq[any]) State {
+	s.Kept = slices.Clone(s.Kept)
+	at := index(s.Kept)
+	for r := range records {
+		s.apply(r, at)
+	}
+	return s
+}
+
+// Apply folds one record into the state; s stays as it is. Records of other
+// types change nothing.
+func (s State) Apply(r Record) State { return s.applyAll([]Record{r}) }
+
+func (s State) applyAll(recs []Record) State {
+	changes := slices.ContainsFunc(recs, func(r Record) bool {
+		switch r.(type) {
+		case *memory.Evidence, *memory.Memory:
+			return true
+		}
+		return false
+	})
+	var at map[memory.SHA]int
+	if changes {
+		s.Kept = slices.Clone(s.Kept) // the state given stays as it was
+	}
+	for _, r := range recs {
+		s.apply(r, at)
+	}
+	return s
+}
+
+// index finds a kept statement by its node.
+func index(kept []Kept) map[memory.SHA]int {
+	at := make(map[memory.SHA]int, len(kept))
+	for i := range kept {
+		at[kept[i].Node] = i
+	}
+	return at
+}
+
+// apply changes s, whose Kept nobody else holds. at is the index of Kept, nil
+// where a scan is cheaper than building one.
+func (s *State) apply(r Record, at map[memory.SHA]int) {
+	switch r := r.(type) {
+	case *memory.Run:
+		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T}
+	case *memory.Gate:
+		s.T = r.T
+		if r.Newest.After(s.Newest) {
+			s.Newest = r.Newest
+		}
+		if s.Open != nil {
+			o := *s.Open // shared with the state before
+			if o.Next, o.From = r.I+1, 0; r.More {
+				o.Next, o.From = r.I, r.End
+			}
+			if r.Update && o.LastUsed != r.I+1 {
+				o.Used++
+				o.LastUsed = r.I + 1
+			}
+			o.Pending += b2i(r.Pending)
+			o.Exited = o.Exited || r.ExitActed
+			s.Open = &o
+		}
+	case *memory.Evidence:
+		s.keep(r, at)
+	case *memory.Memory:
+		s.MemoryText, s.MemorySHA, s.MemoryNode, s.Tokens = r.Text, r.TextSHA, r.Node, r.Tokens
+		in := make(map[memory.SHA]bool, len(r.Parents))
+		for _, n := range r.Parents {
+			in[n] = true
+		}
+		for i := range s.Kept {
+			s.Kept[i].In = in[s.Kept[i].Node]
+		}
+	case *memory.RunEnd:
+		s.Admit, s.Open = max(s.Admit, r.Admit), nil
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (s *State) find(node memory.SHA, at map[memory.SHA]int) int {
+	if at != nil {
+		if i, ok := at[node]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(s.Kept, func(k Kept) bool { return k.Node == node })
+}
+
+// keep adds a statement; what it supersedes, or what supersedes it, is marked
+// by the total order of DESIGN section 3.
+func (s *State) keep(e *memory.Evidence, at map[memory.SHA]int) {
+	n := Kept{
+		Node: e.Node, Text: e.Text, T: e.T, Place: e.Place, Score: e.Score, Role: e.Role,
+		TextSHA: e.TextSHA, Chunk: e.Span.Chunk, ChunkStart: e.Span.ChunkStart, ChunkEnd: e.Span.ChunkEnd,
+		Amends: slices.Contains(e.Rules, CueAmends),
+	}
+	for _, o := range e.Supersedes {
+		i := s.find(o.Node, at)
+		switch {
+		case i < 0 || o.Node == n.Node:
+		case e.Place.Compare(s.Kept[i].Place) > 0:
+			s.Kept[i].supersede(e.Place)
+		default:
+			n.supersede(s.Kept[i].Place)
+		}
+	}
+	if i := s.find(n.Node, at); i >= 0 { // the same words again: the newer statement counts
+		if k := &s.Kept[i]; n.Place.Compare(k.Place) > 0 {
+			n.In = k.In
+			*k = n
+		}
+		return
+	}
+	if at != nil {
+		at[n.Node] = len(s.Kept)
+	}
+	s.Kept = append(s.Kept, n)
+}
+
+func (k *Kept) supersede(by memory.Place) {
+	k.Superseded = true
+	if by.Compare(k.Until) > 0 {
+		k.Until = by
+	}
+}

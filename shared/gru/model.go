@@ -1,0 +1,145 @@
+package gru
+
+import (
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Model says which models decide and what they can hold.
+type Model struct {
+	Policy   string // frozen in the run record, e.g. "model/full"
+	Name     string // gate model; the only one where Rewrite is empty
+	Rewrite  string // rewrite model, asked for open gates alone; empty: Name answers all four tags
+	Adapter  string
+	Sampling memory.Sampling
+	// WindowTokens is the context window of the smaller model, prompt and
+	// reply together, by the own count.
+	WindowTokens int
+	ReplyTokens  int // room for the reply; the paper's setting is 2,048
+	// TemplateTokens is what the server's chat template adds to a prompt.
+	TemplateTokens int
+	// TokenFactor is the server's prompt count divided by the own one, as the
+	// preflight measured it; 1 for Qwen2.5. 0 turns the check for prompts that
+	// the server cut off.
+	TokenFactor float64
+}
+
+// truncationSlack is how far the server's count may lie below the expected one
+// before the prompt counts as cut: 2 % by models.md section 7, and the factor
+// itself is measured on another text, so 5 %.
+const truncationSlack = 0.05
+
+// MaxQuestionTokens is the longest question (GRU-Mem's and MemAgent's budget).
+const MaxQuestionTokens = 1024
+
+// minSectionTokens is the smallest room for a section that is worth a call.
+const minSectionTokens = 256
+
+// Check says whether the configuration can decide at all. Where the parts of a
+// prompt cannot fit, the error names the sum.
+func (cfg *Config) Check() error {
+	switch {
+	case cfg.Count == nil || cfg.BudgetTokens <= 0:
+		return fault.New(fault.Internal, "gru: a configuration needs a counter and a memory budget")
+	case (cfg.Policy == nil) == (cfg.Model == nil):
+		return fault.New(fault.Internal, "gru: a configuration needs a policy or a model, and not both")
+	}
+	if n := cfg.Count(cfg.Question); n > MaxQuestionTokens {
+		return fault.At(fault.Invalid, "question "+cfg.QueryID, "shorten the question", "it has %d tokens, at most %d", n, MaxQuestionTokens)
+	}
+	if cfg.Model == nil {
+		return nil
+	}
+	m := cfg.Model
+	if room := cfg.sectionRoom(cfg.BudgetTokens); room < minSectionTokens {
+		frame := cfg.frameTokens()
+		return fault.At(fault.Invalid, "model "+m.Name, "use a model with a larger window, or a smaller memory budget",
+			"instructions %d + question %d + memory %d + section at least %d + reply %d = %d tokens, and the window has %d",
+			frame+m.TemplateTokens, cfg.Count(cfg.Question), cfg.BudgetTokens, minSectionTokens, m.ReplyTokens,
+			frame+m.TemplateTokens+cfg.Count(cfg.Question)+cfg.BudgetTokens+minSectionTokens+m.ReplyTokens, m.WindowTokens)
+	}
+	return nil
+}
+
+// frameTokens is the prompt's own wording: the longest of the call kinds, with
+// room for the complaint of a second attempt.
+func (cfg *Config) frameTokens() int {
+	const complaint = 64
+	empty := *cfg
+	empty.Question = ""
+	return empty.render(CallDecide, noMemory, "", "").tokens(cfg.Count) + complaint
+}
+
+// sectionRoom is the tokens left for a section beside a memory of that size.
+func (cfg *Config) sectionRoom(memoryTokens int) int {
+	m := cfg.Model
+	return m.WindowTokens - m.ReplyTokens - m.TemplateTokens - cfg.frameTokens() - cfg.Count(cfg.Question) - memoryTokens
+}
+
+// CallKind is what a model is asked for.
+type CallKind uint8
+
+const (
+	CallDecide   CallKind = iota // all four tags
+	CallGate                     // check and next
+	CallRewrite                  // the memory, after an open gate
+	CallCompress                 // a shorter memory, after a candidate over the budget
+)
+
+var kindNames = [...]string{"decide", "gate", "rewrite", "compress"}
+
+func (k CallKind) String() string { return kindNames[k] }
+
+func (k CallKind) shape() Shape {
+	switch k {
+	case CallDecide:
+		return ShapeFull
+	case CallGate:
+		return ShapeGate
+	}
+	return ShapeRewrite
+}
+
+// Call is a model call to make: an effect.
+type Call struct {
+	Kind         CallKind
+	Model        string
+	Adapter      string
+	Sampling     memory.Sampling
+	Prompt       Prompt
+	PromptTokens int // own count, chat template left out
+	Attempt      int // from 1; the second differs in seed and says what was wrong
+
+	in       ChunkInput
+	from, to int     // chunk text [from,to) is the section
+	sofar    tally   // of the calls this step has made before
+	gate     Verdict // of the gate call, or the decision whose candidate is too long
+	tooLong  string  // the candidate over the budget
+}
+
+// Reply is what a server answered: an input.
+type Reply struct {
+	Content          string
+	Reasoning        string // the server's own field for the thought
+	FinishReason     string
+	PromptTokens     int // the server's count; 0 when it gives none
+	CompletionTokens int
+	LatencyMS        float64
+	CostUSD          float64
+	Blob             memory.SHA // where the raw reply stands
+}
+
+// tally adds up what a step's calls cost.
+type tally struct {
+	prompt, own, completion int
+	latency, cost           float64
+}
+
+func (t tally) add(c *Call, r Reply) tally {
+	t.prompt += r.PromptTokens
+	t.own += c.PromptTokens
+	t.completion += r.CompletionTokens
+	t.latency += r.LatencyMS
+	t.cost += r.CostUSD
+	return t
+}

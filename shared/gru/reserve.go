@@ -1,0 +1,36 @@
+package gru
+
+import (
+	"regexp"
+	"strings"
+)
+
+// joiner is U+2060 WORD JOINER: it has no width, so that people and models
+// still read the word, and no parser takes it for a tag.
+const joiner = "\u2060"
+
+// reserved matches what text under the loop's control may not hold as it is:
+// an opening or closing tag of the contract or of the prompt, and the special
+// tokens of chat templates. Joiners that stand there already are matched too,
+// so that each masking can be told from the text's own.
+var reserved = regexp.MustCompile(`(?i)<` + joiner + `*(?:/?(?:think|check|update|next|question|memory|section)\b|\|[a-z_]+\|>)`)
+
+// Neutralise puts one joiner behind the "<" of every reserved tag in text, so
+// that a transcript that talks about tags cannot speak for the model. Restore
+// undoes it exactly.
+func Neutralise(text string) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
+	return reserved.ReplaceAllStringFunc(text, func(tag string) string { return "<" + joiner + tag[1:] })
+}
+
+// Restore takes out what Neutralise put in: Restore(Neutralise(x)) == x.
+func Restore(text string) string {
+	if !strings.Contains(text, "<"+joiner) {
+		return text
+	}
+	return reserved.ReplaceAllStringFunc(text, func(tag string) string {
+		return "<" + strings.TrimPrefix(tag[1:], joiner)
+	})
+}

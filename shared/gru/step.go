@@ -1,0 +1,231 @@
+package gru
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Reason codes of gate records that the loop itself gives; a policy has its
+// own beside them.
+const (
+	ReasonKept      = "kept"
+	ReasonClosed    = "closed"
+	ReasonFormat    = "format"          // the reply could not be read, twice; pending
+	ReasonBudget    = "budget_exceeded" // the candidate was over the memory budget
+	ReasonTruncated = "truncated"       // the server cut the prompt; pending
+)
+
+// Input is one thing that happens to a stream, in the part that is being
+// folded. Event is Begin's, a chunk, a reply or the end.
+type Input struct {
+	Config *Config
+	Part   *Part
+	Event  Event
+}
+
+// Event is BeginPart, ReadChunk, ModelReply or EndPart.
+type Event interface{ event() }
+
+// BeginPart opens the run of the part.
+type BeginPart struct{ At time.Time }
+
+// ReadChunk shows the chunk State.Open.Next; it is shown again, as a later
+// step, while State.Open.From says that pieces of it are left.
+type ReadChunk struct{ ChunkInput }
+
+// ModelReply answers the Call that the last step gave.
+type ModelReply struct{ Reply }
+
+// EndPart closes the run.
+type EndPart struct{ At time.Time }
+
+func (BeginPart) event()  {}
+func (ReadChunk) event()  {}
+func (ModelReply) event() {}
+func (EndPart) event()    {}
+
+// Effect is *Append or *Call, to be performed in the order given.
+type Effect interface{ effect() }
+
+// Append is records to append to the stream's log before anything else.
+type Append struct{ Records []Record }
+
+func (*Append) effect() {}
+func (*Call) effect()   {}
+
+// Step is the loop. It does not change the state it is given; the state it
+// gives counts once its records are appended. With a Policy every chunk gives
+// its records at once; with a Model it gives a Call, and the reply to that
+// gives the records, or one more call: a second attempt, a rewrite, or a
+// shorter memory. A reply that no call waits for is passed over.
+func Step(s State, in Input) (State, []Effect) {
+	var recs []Record
+	switch e := in.Event.(type) {
+	case BeginPart:
+		s, recs = Begin(s, in.Config, in.Part, e.At)
+	case EndPart:
+		s, recs = End(s, in.Config, in.Part, e.At)
+	case ReadChunk:
+		if in.Config.Model != nil {
+			return ask(s, in.Config, in.Part, e.ChunkInput)
+		}
+		s, recs = StepChunk(s, in.Config, in.Part, e.ChunkInput)
+	case ModelReply:
+		if s.Call == nil {
+			return s, nil
+		}
+		return answer(s, in.Config, in.Part, e.Reply)
+	}
+	if len(recs) == 0 {
+		return s, nil
+	}
+	return s, []Effect{&Append{recs}}
+}
+
+// ask begins a step that a model decides.
+func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
+	mustBeNext(s, &in.Chunk)
+	c := &in.Chunk
+	if d, ok := settled(c); ok {
+		eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
+		g := newModelGate(s, cfg, p, c, &eff, 0, len(c.Text))
+		return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
+	}
+	call := &Call{Kind: CallDecide, Model: cfg.Model.Name, Attempt: 1, in: in, from: s.Open.From}
+	if cfg.Model.Rewrite != "" {
+		call.Kind = CallGate
+	}
+	call.to = pieceEnd(c, call.from, cfg.sectionRoom(s.Tokens), cfg.Count)
+	return issue(s, cfg, call, s.MemoryText, "")
+}
+
+// issue renders a call and hands it out.
+func issue(s State, cfg *Config, c *Call, mem, complaint string) (State, []Effect) {
+	c.Adapter, c.Sampling = cfg.Model.Adapter, cfg.Model.Sampling
+	c.Sampling.MaxTokens = cfg.Model.ReplyTokens
+	c.Sampling.Seed += int64(c.Attempt - 1)
+	c.Prompt = cfg.render(c.Kind, mem, c.in.Chunk.Text[c.from:c.to], complaint)
+	c.PromptTokens = c.Prompt.tokens(cfg.Count)
+	s.Call = c
+	return s, []Effect{c}
+}
+
+func emit(s State, recs []Record) (State, []Effect) {
+	s.Call = nil
+	return s, []Effect{&Append{recs}}
+}
+
+// answer goes on with the step that waits for r.
+func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
+	call := s.Call
+	sofar := call.sofar.add(call, r)
+	done := func(d Decision, candidate string) (State, []Effect) {
+		return conclude(s, cfg, p, call, r, sofar, d, candidate)
+	}
+	follow := func(c Call, mem, complaint string) (State, []Effect) {
+		c.in, c.from, c.to, c.sofar = call.in, call.from, call.to, sofar
+		return issue(s, cfg, &c, mem, complaint)
+	}
+	m := cfg.Model
+	if want := m.TokenFactor * float64(call.PromptTokens) * (1 - truncationSlack); r.PromptTokens > 0 && float64(r.PromptTokens) < want {
+		return done(Decision{
+			ReasonCode: ReasonTruncated, Pending: true,
+			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, m.TokenFactor*float64(call.PromptTokens)),
+		}, "")
+	}
+	v, err := ParseReply(call.Kind.shape(), r.Content, r.Reasoning, r.FinishReason)
+	mem := s.MemoryText
+	if err != nil {
+		if call.Kind == CallCompress { // its one attempt
+			return done(overBudget(cfg, call.gate, call.tooLong), call.tooLong)
+		}
+		if call.Attempt == 1 {
+			return follow(Call{Kind: call.Kind, Model: call.Model, Attempt: 2, gate: call.gate}, mem, err.Error())
+		}
+		return done(Decision{
+			ReasonCode: ReasonFormat, Pending: true,
+			Reason: fmt.Sprintf("%s reply unreadable twice: %v; memory unchanged", call.Kind, err),
+		}, "")
+	}
+	if call.Kind == CallRewrite || call.Kind == CallCompress {
+		v.Think, v.Exit = call.gate.Think, call.gate.Exit
+	}
+	if !v.Update {
+		return done(Decision{FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonClosed, Reason: "the model found nothing about the question"}, "")
+	}
+	if call.Kind == CallGate {
+		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v}, mem, "")
+	}
+	if cfg.Count(v.Memory) > cfg.BudgetTokens {
+		if call.Kind == CallCompress {
+			return done(overBudget(cfg, v, v.Memory), v.Memory)
+		}
+		return follow(Call{Kind: CallCompress, Model: call.Model, Attempt: 1, gate: v, tooLong: v.Memory}, v.Memory, "")
+	}
+	return done(Decision{
+		FormatOK: true, Update: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonKept, Reason: "the model found facts about the question",
+		Picks: passages(&call.in.Chunk, call.from, call.to), Candidate: v.Memory,
+	}, v.Memory)
+}
+
+func overBudget(cfg *Config, v Verdict, candidate string) Decision {
+	return Decision{
+		FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonBudget,
+		Reason: fmt.Sprintf("candidate of %d tokens is over the budget of %d, and one request to shorten it did not help; memory unchanged", cfg.Count(candidate), cfg.BudgetTokens),
+	}
+}
+
+// conclude writes the records of a step that a model decided.
+func conclude(s State, cfg *Config, p *Part, call *Call, r Reply, sofar tally, d Decision, candidate string) (State, []Effect) {
+	c := &call.in.Chunk
+	eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
+	g := newModelGate(s, cfg, p, c, &eff, call.from, call.to)
+	g.Attempt = call.Attempt
+	g.FinishReason, g.Reply = r.FinishReason, r.Blob
+	g.PromptTokens, g.PromptTokensOwn, g.CompletionTokens = sofar.prompt, sofar.own, sofar.completion
+	g.LatencyMS, g.CostUSD = sofar.latency, sofar.cost
+	g.Neutralised = neutralised(c.Text[call.from:call.to], s.MemoryText)
+	g.TruncatedByServer = d.ReasonCode == ReasonTruncated
+	if candidate != "" && !d.Update {
+		g.CandidateSHA = memory.SumString(candidate)
+	}
+	return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
+}
+
+func newModelGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective, from, to int) *memory.Gate {
+	g := newGate(s, cfg, p, c, eff)
+	m := cfg.Model
+	sampling := m.Sampling
+	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, PromptVersion, &sampling
+	g.Start, g.End, g.More = from, to, to < len(c.Text)
+	return g
+}
+
+// passages are the citable passages of chunk text [from,to): a model keeps a
+// section in its own words and does not say which sentence it came from, so
+// that everything it may have come from is its evidence.
+func passages(c *memory.Chunk, from, to int) (picks []Pick) {
+	for ti := range c.Turns {
+		t := &c.Turns[ti]
+		if !eligible(t) {
+			continue
+		}
+		for _, pc := range t.Pieces {
+			if a, b := max(pc.C0, from), min(pc.C1, to); a < b {
+				picks = append(picks, Pick{Turn: ti, Start: a, End: b, Cues: []string{"model"}})
+			}
+		}
+	}
+	return picks
+}
+
+// names are what the run record freezes.
+func (cfg *Config) names() (policy, model, rewrite, adapter, prompt string, sampling *memory.Sampling) {
+	if m := cfg.Model; m != nil {
+		sm := m.Sampling
+		return m.Policy, m.Name, m.Rewrite, m.Adapter, PromptVersion, &sm
+	}
+	return cfg.Policy.Name(), "", "", "", cfg.Policy.PromptVersion(), nil
+}
