@@ -167,9 +167,11 @@ func isNum(c byte) bool { return c >= '0' && c <= '9' }
 func header(text string, i int) (found, bool) {
 	s := openValue(text, i)
 	end := run(text[:min(len(text), s+12)], s, dotted)
+	bare := true
 	for _, scheme := range []string{"bearer", "basic", "token", "digest", "apikey", "bot", "negotiate"} {
 		if strings.EqualFold(text[s:end], scheme) && end < len(text) && text[end] == ' ' {
 			s = end + 1
+			bare = false
 			for s < len(text) && text[s] == ' ' {
 				s++
 			}
@@ -179,7 +181,7 @@ func header(text string, i int) (found, bool) {
 	end = run(text, s, dotted)
 	end = trimToken(text, s, end)
 	v := text[s:end]
-	if len(v) < 6 || !hasDigit(v) && len(v) < 12 || isReference(v) || s > 0 && text[s-1] == '$' || strings.HasSuffix(v, "...") ||
+	if len(v) < minValue || !hasDigit(v) && (bare || len(v) < 12) || isReference(v) || s > 0 && text[s-1] == '$' || strings.HasSuffix(v, "...") ||
 		end < len(text) && (text[end] == '(' || text[end] == '[') {
 		return found{}, false
 	}
@@ -233,7 +235,7 @@ func value(text string, ns, ne, sep int, kind string, password, nameQuoted bool)
 		}
 	}
 	v := text[s:end]
-	if len(v) < minValue || len(v) > maxValue || strings.ContainsAny(v, " \t") || isReference(v) || containsMark(v) {
+	if len(v) < minValue || strings.ContainsAny(v, " \t") || isReference(v) || containsMark(v) {
 		return found{}, false
 	}
 	if f, ok := inner(text, s, end); ok {
@@ -253,12 +255,18 @@ func value(text string, ns, ne, sep int, kind string, password, nameQuoted bool)
 	if !quoted && !env && !flag && strings.ContainsAny(v, ".") && !hasDigit(v) {
 		return found{}, false // settings.password: a path in code
 	}
+	if len(v) > maxValue {
+		if !looksRandom(v) {
+			return found{}, false
+		}
+		end = run(text, end, dotted)
+	}
 	return found{s, end, kind}, true
 }
 
 const (
 	minValue = 6   // shorter values are flags and stubs
-	maxValue = 512 // longer ones are documents
+	maxValue = 512 // how far a value is read before it has to look random
 )
 
 // isReference says that a value only names where the secret is, or is a stub.

@@ -107,6 +107,9 @@ func pemAt(text string, i int) (found, bool) {
 				}
 			}
 			if c == '-' && strings.HasPrefix(text[end:], pemOpen) {
+				if trimEnd(text, body, end)-body < minPEMLine {
+					return found{}, false
+				}
 				return found{i, trimEnd(text, body, end), "private_key"}, true
 			}
 			end++

@@ -117,7 +117,7 @@ func run(text string, i int, set charset) int {
 
 // longToken is how far a token is read before it has shown a digit where it
 // must: it keeps the reading linear on text made of prefixes.
-const longToken = 1024
+const longToken = 128
 
 // inWord says that i stands inside a longer run of token bytes, where the run
 // has been looked at already.
