@@ -24,9 +24,10 @@ type Scored struct {
 	IDFShare float64
 }
 
-// Options says how to fuse. The zero value is the static table's: see Defaults.
+// Options says how to fuse. Start from Defaults or from a space's own values.
 type Options struct {
-	// DenseWeight and LexicalWeight are each >= 0 and sum to 1.
+	// DenseWeight and LexicalWeight are each >= 0 and sum to 1 (see Validate).
+	// Others are scaled to sum to 1; both 0 stand for those of Defaults.
 	DenseWeight   float64
 	LexicalWeight float64
 	// RRF fuses by rank instead of by score.
@@ -40,8 +41,9 @@ type Options struct {
 	FloorCosine float64
 	FloorIDF    float64
 	// Superseded names, for a node that is not current, the nodes that replace
-	// it (index.Graph.Superseded). A replacement stands directly before what
-	// it replaces, with at least its score; one that no leg found is added.
+	// it (index.Graph.Superseded). A replacement stands before what it
+	// replaces, with at least its score; one that no leg found is added. The
+	// caller leaves out those that the asker may not see.
 	Superseded map[memory.SHA][]memory.SHA
 	// Limit cuts the ranking; 0 means all.
 	Limit int
@@ -52,7 +54,7 @@ type Fused struct {
 	ID memory.SHA
 	// Score in [0,1], greater is better. Linear: DenseWeight*Dense +
 	// LexicalWeight*Lexical, or that of the node it replaces where that is more.
-	// RRF: weighted sum of 1/(60+rank), at most 1/61.
+	// RRF: the sum of 1/(60+rank) over both legs, at most 2/61.
 	Score float64
 	// Dense and Lexical are the normalised legs, [0,1]; 0 where not found.
 	Dense   float64

@@ -1,0 +1,271 @@
+package rank
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// rrfK is the constant of reciprocal rank fusion, Cormack et al. 2009.
+const rrfK = 60
+
+// Validate refuses weights that are negative or do not sum to 1, and floors
+// outside [0,1]. The error is fault.Invalid.
+func (o *Options) Validate() error {
+	d, l := o.DenseWeight, o.LexicalWeight
+	if !(d >= 0 && l >= 0 && math.Abs(d+l-1) <= 1e-9) {
+		return fault.New(fault.Invalid, "weights %v and %v: each must be 0 or more, and their sum 1", d, l)
+	}
+	if !(o.FloorCosine >= 0 && o.FloorCosine <= 1 && o.FloorIDF >= 0 && o.FloorIDF <= 1) {
+		return fault.New(fault.Invalid, "floors %v and %v must be in [0,1]", o.FloorCosine, o.FloorIDF)
+	}
+	return nil
+}
+
+// weights are those in use: scaled, and after a failed leg.
+func (o *Options) weights() (dense, lexical float64) {
+	d, l := max(o.DenseWeight, 0), max(o.LexicalWeight, 0)
+	if !(d+l > 0) {
+		def := Defaults()
+		d, l = def.DenseWeight, def.LexicalWeight
+	}
+	switch {
+	case o.DenseFailed && o.LexicalFailed:
+		return 0, 0
+	case o.DenseFailed:
+		return 0, 1
+	case o.LexicalFailed:
+		return 1, 0
+	}
+	return d / (d + l), l / (d + l)
+}
+
+// Fuse ranks what the two legs found. Scores that are not finite are dropped
+// (see Dropped); an id that a leg gives twice counts once, with its best score.
+// Ties go by cosine part, then by id.
+//
+// The linear score is a convex combination, which beats RRF in and out of
+// domain and hardly depends on the normaliser (Bruch, Gai, Ingber,
+// arXiv:2210.11934). Legs are normalised by bounds that do not depend on what
+// was found, not by min-max: with that, one weak hit alone gets full marks, the
+// last hit none, and a worse hit more raises all others.
+func Fuse(dense, lexical []Scored, opt Options) []Fused {
+	wd, wl := opt.weights()
+	byID := map[memory.SHA]*Fused{}
+	entry := func(id memory.SHA) *Fused {
+		f := byID[id]
+		if f == nil {
+			f = &Fused{ID: id, DenseWeight: wd, LexicalWeight: wl}
+			byID[id] = f
+		}
+		return f
+	}
+	if !opt.DenseFailed {
+		for i, s := range ordered(dense) {
+			f := entry(s.ID)
+			f.Cosine, f.Dense, f.DenseRank = s.Score, clamp(s.Score), i+1
+		}
+	}
+	if !opt.LexicalFailed {
+		hits := ordered(lexical)
+		for i, s := range hits {
+			f := entry(s.ID)
+			bound := s.Max
+			if !(bound > 0) || math.IsInf(bound, 1) {
+				bound = hits[0].Score
+			}
+			f.BM25, f.IDFShare, f.LexicalRank = s.Score, clamp(s.IDFShare), i+1
+			if bound > 0 {
+				f.Lexical = clamp(s.Score / bound)
+			}
+		}
+	}
+	for id, f := range byID {
+		if !opt.stands(f) {
+			delete(byID, id)
+			continue
+		}
+		if opt.RRF {
+			f.Score = reciprocal(f.DenseRank) + reciprocal(f.LexicalRank)
+		} else {
+			f.Score = wd*f.Dense + wl*f.Lexical
+		}
+	}
+	depth := succeed(byID, opt.Superseded, wd, wl)
+	out := make([]Fused, 0, len(byID))
+	for _, f := range byID {
+		f.Reason = reason(f, &opt)
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b Fused) int {
+		return cmp.Or(
+			cmp.Compare(b.Score, a.Score),
+			cmp.Compare(depth[a.ID], depth[b.ID]), // equal by succession: the newer first
+			cmp.Compare(b.Dense, a.Dense),
+			cmp.Compare(a.ID, b.ID))
+	})
+	if opt.Limit > 0 && len(out) > opt.Limit {
+		out = out[:opt.Limit]
+	}
+	return out
+}
+
+// Dropped counts the scores of a leg that are not finite and were left out.
+func Dropped(leg []Scored) int {
+	n := 0
+	for _, s := range leg {
+		if !finite(s.Score) {
+			n++
+		}
+	}
+	return n
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// ordered is a leg's ranking: finite scores, best first, each id once.
+func ordered(leg []Scored) []Scored {
+	out := make([]Scored, 0, len(leg))
+	for _, s := range leg {
+		if finite(s.Score) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(b.IDFShare, a.IDFShare), cmp.Compare(b.Max, a.Max))
+	})
+	seen := make(map[memory.SHA]bool, len(out))
+	return slices.DeleteFunc(out, func(s Scored) bool {
+		again := seen[s.ID]
+		seen[s.ID] = true
+		return again
+	})
+}
+
+// clamp puts x into [0,1]. A cosine below 0 says no more than 0 does: not alike.
+func clamp(x float64) float64 {
+	if !(x > 0) { // NaN too
+		return 0
+	}
+	return min(x, 1)
+}
+
+func reciprocal(rank int) float64 {
+	if rank == 0 {
+		return 0
+	}
+	return 1 / float64(rrfK+rank)
+}
+
+func (o *Options) stands(f *Fused) bool {
+	if o.FloorCosine <= 0 && o.FloorIDF <= 0 {
+		return true
+	}
+	return f.DenseRank > 0 && f.Cosine >= o.FloorCosine || f.LexicalRank > 0 && f.IDFShare >= o.FloorIDF
+}
+
+// succeed adds replacements that were not found, lifts each to the score of
+// what it replaces, over any number of steps, and gives how many replacements
+// stand before each node. What was asked about an old statement is asked about
+// the newer one, whose words may be far from the question's.
+func succeed(byID map[memory.SHA]*Fused, superseded map[memory.SHA][]memory.SHA, wd, wl float64) map[memory.SHA]int {
+	depth := map[memory.SHA]int{}
+	if len(superseded) == 0 {
+		return depth
+	}
+	replaces := map[memory.SHA][]memory.SHA{} // found nodes by their replacement
+	todo := slices.Sorted(maps.Keys(byID))
+	seen := map[memory.SHA]bool{}
+	for len(todo) > 0 {
+		old := todo[0]
+		todo = todo[1:]
+		if seen[old] {
+			continue
+		}
+		seen[old] = true
+		for _, by := range superseded[old] {
+			if by == old || slices.Contains(replaces[by], old) {
+				continue
+			}
+			if byID[by] == nil {
+				byID[by] = &Fused{ID: by, DenseWeight: wd, LexicalWeight: wl}
+			}
+			byID[old].SupersededBy = append(byID[old].SupersededBy, by)
+			replaces[by] = append(replaces[by], old)
+			todo = append(todo, by)
+		}
+	}
+	for _, olds := range replaces {
+		slices.Sort(olds)
+	}
+	// Both walks end on a ring, which Graph.Superseded never gives.
+	own := map[memory.SHA]float64{}
+	for id, f := range byID {
+		own[id] = f.Score
+	}
+	for id, f := range byID {
+		slices.Sort(f.SupersededBy)
+		reached := map[memory.SHA]bool{id: true}
+		for todo := slices.Clone(replaces[id]); len(todo) > 0; todo = todo[1:] {
+			old := todo[0]
+			if reached[old] {
+				continue
+			}
+			reached[old] = true
+			if own[old] > f.Score || own[old] == f.Score && own[id] == 0 && f.Replaces == "" {
+				f.Score, f.Replaces = own[old], old
+			}
+			todo = append(todo, replaces[old]...)
+		}
+		depth[id] = steps(byID, id, map[memory.SHA]bool{})
+	}
+	return depth
+}
+
+// steps is the longest chain of replacements above id.
+func steps(byID map[memory.SHA]*Fused, id memory.SHA, above map[memory.SHA]bool) int {
+	if above[id] {
+		return 0
+	}
+	above[id] = true
+	n := 0
+	for _, by := range byID[id].SupersededBy {
+		n = max(n, 1+steps(byID, by, above))
+	}
+	delete(above, id)
+	return n
+}
+
+// reason says in words why the node stands where it stands.
+func reason(f *Fused, o *Options) string {
+	var s string
+	switch {
+	case f.DenseRank > 0 && f.LexicalRank > 0:
+		s = fmt.Sprintf("near in meaning (cosine %.2f) and in words (%.0f %% of what the question's rarer words weigh)", f.Cosine, 100*f.IDFShare)
+	case f.DenseRank > 0:
+		s = fmt.Sprintf("near in meaning alone (cosine %.2f)", f.Cosine)
+	case f.LexicalRank > 0:
+		s = fmt.Sprintf("near in words alone (%.0f %% of what the question's rarer words weigh)", 100*f.IDFShare)
+	default:
+		s = "not found itself"
+	}
+	switch {
+	case o.DenseFailed && f.LexicalRank > 0:
+		s += "; the search by meaning failed"
+	case o.LexicalFailed && f.DenseRank > 0:
+		s += "; the search by words failed"
+	}
+	if f.Replaces != "" {
+		s += fmt.Sprintf("; replaces %s, which matched better", f.Replaces.Short())
+	}
+	if len(f.SupersededBy) > 0 {
+		s += fmt.Sprintf("; replaced by %s", f.SupersededBy[0].Short())
+	}
+	return s
+}
