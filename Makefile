@@ -10,7 +10,7 @@ GO ?= go
 # What a target works on: make race PKG=./shared/eventlog/...
 PKG ?= ./...
 # The folders that hold Go code; a glob, as a tree grows.
-SRC := $(wildcard cmd functions shared docs infra)
+SRC := $(wildcard cmd functions shared docs infra testdata)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,7 +63,7 @@ golden: ## write the golden files anew; read the diff before you commit it
 
 S3 ?= versitygw
 integration: ## the suites that need a real server, against S3=versitygw or S3=minio
-	@suites=$$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3' $(SRC) | xargs -rn1 dirname | sort -u | sed 's|^|./|')
+	@suites=$$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3' $(SRC) | xargs -rn1 dirname | sort -u | sed 's|^|./|' || true)
 	[ -n "$$suites" ] || { echo "no suite reads MNEME_TEST_S3"; exit 1; }
 	dir=$$(mktemp -d)
 	trap 'infra/local/services/s3.sh $(S3) stop $$dir || true; rm -rf $$dir' EXIT
