@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -213,6 +214,9 @@ func asS3(err error) error {
 		return s3err.GetAPIError(s3err.ErrNoSuchKey)
 	case errors.Is(err, objstore.ErrFull):
 		return s3err.APIError{Code: "InsufficientStorage", Description: err.Error(), HTTPStatusCode: http.StatusInsufficientStorage}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return s3err.GetAPIError(s3err.ErrIncompleteBody)
 	}
 	switch fault.KindOf(err) {
 	case fault.Invalid:

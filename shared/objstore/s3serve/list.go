@@ -43,9 +43,14 @@ func (s *store) list(ctx context.Context, bucket *string, prefix, delimiter, aft
 			}
 		}
 	}
-	for {
+	// With a delimiter most of what a long read gives is skipped: begin short.
+	chunk := limit + 1
+	if delimiter != "" {
+		chunk = 1
+	}
+	for ; ; chunk = min(2*chunk, limit+1) {
 		// One more than fits tells whether there is a next page.
-		want := limit + 1 - len(p.objects) - len(p.prefixes)
+		want := min(chunk, limit+1-len(p.objects)-len(p.prefixes))
 		found, err := d.List(ctx, prefix, after, want)
 		if err != nil {
 			return page{}, asS3(err)
@@ -61,6 +66,7 @@ func (s *store) list(ctx context.Context, bucket *string, prefix, delimiter, aft
 				common := prefix + rest[:i+len(delimiter)]
 				p.prefixes = append(p.prefixes, types.CommonPrefix{Prefix: &common})
 				p.last, after, skipped = common, pastPrefix(common), true
+				chunk = 1
 				break
 			}
 			p.objects = append(p.objects, object(info))

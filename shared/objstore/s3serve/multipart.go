@@ -114,6 +114,7 @@ func (s *store) dropStaleUploads(ctx context.Context) error {
 
 // CreateMultipartUpload implements backend.Backend.
 func (s *store) CreateMultipartUpload(ctx context.Context, in s3response.CreateMultipartUploadInput) (out s3response.InitiateMultipartUploadResult, err error) {
+	ctx = unhurried(ctx)
 	if _, err := s.writable(in.Bucket); err != nil {
 		return out, err
 	}
@@ -139,6 +140,7 @@ func (s *store) CreateMultipartUpload(ctx context.Context, in s3response.CreateM
 
 // UploadPart implements backend.Backend.
 func (s *store) UploadPart(ctx context.Context, in *s3.UploadPartInput) (*s3.UploadPartOutput, error) {
+	ctx = unhurried(ctx)
 	if _, err := s.writable(in.Bucket); err != nil {
 		return nil, err
 	}
@@ -169,6 +171,7 @@ func (s *store) UploadPart(ctx context.Context, in *s3.UploadPartInput) (*s3.Upl
 
 // UploadPartCopy implements backend.Backend.
 func (s *store) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput) (out s3response.CopyPartResult, err error) {
+	ctx = unhurried(ctx)
 	if _, err := s.writable(in.Bucket); err != nil {
 		return out, err
 	}
@@ -192,6 +195,7 @@ func (s *store) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput) 
 // CompleteMultipartUpload implements backend.Backend. A repeat after a lost
 // answer finds the upload gone and the object there, and succeeds.
 func (s *store) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput) (out s3response.CompleteMultipartUploadResult, _ string, err error) {
+	ctx = unhurried(ctx)
 	if _, err := s.writable(in.Bucket); err != nil {
 		return out, "", err
 	}
@@ -258,13 +262,13 @@ type joinedParts struct {
 // joined checks the parts that a client names, and joins them.
 func (s *store) joined(ctx context.Context, id string, parts []types.CompletedPart) (*joinedParts, error) {
 	j := &joinedParts{ctx: ctx, s: s}
-	var before int32
-	for i, p := range parts {
-		number := *p.PartNumber // not nil: its ETag was computed with
-		if number <= before {
+	for i, p := range parts { // neither field is nil: the joined ETag was made of them
+		if i > 0 && *p.PartNumber <= *parts[i-1].PartNumber {
 			return nil, s3err.GetAPIError(s3err.ErrInvalidPartOrder)
 		}
-		before = number
+	}
+	for i, p := range parts {
+		number := *p.PartNumber
 		info, err := s.parts.Head(ctx, partKey(id, number))
 		if errors.Is(err, objstore.ErrNotFound) || err == nil && !backend.AreEtagsSame(info.ETag, *p.ETag) {
 			return nil, s3err.GetInvalidPartErr(id, number, *p.ETag)
@@ -314,6 +318,7 @@ func (j *joinedParts) Close() error {
 
 // AbortMultipartUpload implements backend.Backend.
 func (s *store) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput) error {
+	ctx = unhurried(ctx)
 	if _, err := s.writable(in.Bucket); err != nil {
 		return err
 	}

@@ -76,6 +76,9 @@ func (s *store) write(ctx context.Context, key string, r io.Reader, size int64, 
 	if err != nil {
 		return objstore.Info{}, err
 	}
+	// The gateway's strings are views of a buffer that the next request reuses.
+	key = strings.Clone(key)
+	ctx = unhurried(ctx)
 	info, err := s.transcripts.PutAttrs(ctx, key, r, size, cond, a)
 	if errors.Is(err, objstore.ErrPrecondition) {
 		switch {
@@ -92,6 +95,11 @@ func (s *store) write(ctx context.Context, key string, r io.Reader, size int64, 
 	s.tell(info)
 	return info, nil
 }
+
+// unhurried is a request's context without its end, which the gateway sets when
+// it begins to shut down: what is under way then is finished first. It does not
+// end with the client either, whose body breaks off instead.
+func unhurried(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (s *store) absent(ctx context.Context, key string) bool {
 	_, err := s.transcripts.Head(ctx, key)
@@ -149,7 +157,7 @@ func (s *store) find(ctx context.Context, bucket, key, version, byteRange *strin
 	if v := deref(version); v != "" && v != "null" {
 		return nil, found{}, s3err.GetInvalidArgumentErr(s3err.InvalidArgVersionId, v)
 	}
-	info, a, err := d.Stat(ctx, deref(key))
+	info, a, err := d.Stat(ctx, strings.Clone(deref(key)))
 	if err != nil {
 		if fault.Is(err, fault.Invalid) {
 			err = objstore.ErrNotFound // no object can have this key
@@ -204,7 +212,7 @@ const readTries = 10
 // GetObject implements backend.Backend.
 func (s *store) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	// The body is read after this call, when the gateway may reuse ctx.
-	ctx = context.WithoutCancel(ctx)
+	ctx = unhurried(ctx)
 	for range readTries {
 		d, f, err := s.find(ctx, in.Bucket, in.Key, in.VersionId, in.Range, in.PartNumber,
 			backend.PreConditions{IfMatch: in.IfMatch, IfNoneMatch: in.IfNoneMatch, IfModSince: in.IfModifiedSince, IfUnmodeSince: in.IfUnmodifiedSince})
@@ -282,7 +290,7 @@ func (s *store) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (
 	if _, err := s.writable(in.Bucket); err != nil {
 		return out, err
 	}
-	body, f, err := s.openSource(ctx, in.CopySource, "", backend.PreConditions{
+	body, f, err := s.openSource(unhurried(ctx), in.CopySource, "", backend.PreConditions{
 		IfMatch: in.CopySourceIfMatch, IfNoneMatch: in.CopySourceIfNoneMatch, IfModSince: in.CopySourceIfModifiedSince, IfUnmodeSince: in.CopySourceIfUnmodifiedSince})
 	if err != nil {
 		return out, err

@@ -179,8 +179,8 @@ func (s *Server) run(ctx context.Context, c Config) error {
 			MaxRequests:       maxRequests,
 			MultipartMaxParts: maxParts,
 			HealthPath:        health,
-			DisableACLs:       true, // the owner alone
-			KeepAlive:         true,
+			DisableACLs:       true,  // the owner alone
+			KeepAlive:         false, // after an upload that broke off, its rest is taken for the next request
 			Quiet:             true,
 		})
 	}()
