@@ -147,7 +147,7 @@ func record(s State, cfg *Config, p *Part, c *memory.Chunk, g *memory.Gate, d De
 // newMemory is the memory record of an open gate; nil where the text is the
 // one that stands.
 func newMemory(s State, cfg *Config, g *memory.Gate, d Decision, recs []Record, tokens int, newest memory.Place) *memory.Memory {
-	if g.CandidateSHA == s.MemorySHA {
+	if d.Candidate == s.MemoryText {
 		return nil
 	}
 	parents := d.Parents
