@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 	if e.Where != "" {
 		s = e.Where + ": " + s
 	}
-	if e.Err != nil {
+	if _, ok := e.Err.(hidden); e.Err != nil && !ok {
 		if s != "" {
 			s += ": "
 		}

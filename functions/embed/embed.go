@@ -1,0 +1,236 @@
+// Package embed turns the new nodes of a log segment into packed vectors, one
+// object for every (space, stream, seq), 0 rows included, before any index
+// sees them.
+//
+// Invariant: vectors are written once and belong to the log bucket, so that a
+// rebuild makes no model call. Segments are embedded strictly in order and the
+// existence of an object is the only mark of "done".
+//
+// The package writes no index and knows no model beyond the Embedder port.
+package embed
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/projection"
+)
+
+// Config is what the function is given.
+type Config struct {
+	Tenant   string
+	Log      *eventlog.Log
+	Embedder llm.Embedder
+	Logger   *slog.Logger
+	// Batch is how many passages one Embed call gets; 64 by default, the
+	// usual sweet spot of embedding servers.
+	Batch int
+}
+
+// Function is the embed function.
+type Function struct {
+	cfg   Config
+	calls atomic.Int64
+
+	mu   sync.Mutex
+	done map[string]int64 // project/stream -> last seq with vectors, as far as known
+}
+
+// New checks cfg and fills its defaults.
+func New(cfg Config) (*Function, error) {
+	if cfg.Log == nil || cfg.Embedder == nil {
+		return nil, fault.New(fault.Internal, "embed: a dependency is missing")
+	}
+	if cfg.Batch == 0 {
+		cfg.Batch = 64
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Function{cfg: cfg, done: map[string]int64{}}, nil
+}
+
+// Name is the function's name in the event table.
+func (f *Function) Name() string { return "embed" }
+
+// Calls is how many Embed calls were made since the process started.
+func (f *Function) Calls() int64 { return f.calls.Load() }
+
+// Handle serves run.ended and sweep.requested.
+func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
+	switch event.Type(e.Type()) {
+	case event.RunEnded:
+		d, err := event.Decode[event.Stream](e)
+		if err != nil {
+			return nil, err
+		}
+		return f.stream(ctx, d.Project, d.Stream)
+	case event.SweepRequested:
+		if _, err := event.Decode[event.Sweep](e); err != nil {
+			return nil, err
+		}
+		return f.sweep(ctx)
+	}
+	return nil, fault.New(fault.Invalid, "embed does not handle %s", e.Type())
+}
+
+// stream embeds every segment of the stream that has no vectors yet.
+func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.Event, err error) {
+	defer fault.Wrap(&err, "embed %s/%s", project, stream)
+	space := f.cfg.Embedder.Space().ID
+	done, err := f.last(ctx, project, stream)
+	if err != nil {
+		return nil, err
+	}
+	start := done
+	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, done) {
+		if err != nil {
+			return nil, err
+		}
+		v, err := f.vectors(ctx, &seg)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.cfg.Log.PutVectors(ctx, project, space, stream, seg.Header.Seq, v); err != nil {
+			return nil, err
+		}
+		done = seg.Header.Seq
+		f.remember(project, stream, done)
+	}
+	if done == start {
+		return nil, nil
+	}
+	return []ce.Event{event.New(event.VectorsReady, f.Name(), event.Segment{
+		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: done, Space: space,
+	})}, nil
+}
+
+// vectors embeds the passages that the segment states, each once.
+func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (eventlog.Vectors, error) {
+	v := eventlog.Vectors{Dims: f.cfg.Embedder.Space().Dims}
+	var texts []string
+	seen := map[memory.SHA]bool{}
+	nodes := projection.Nodes(seg)
+	for i := range nodes {
+		for _, p := range index.PassagesOf(&nodes[i]) {
+			if !seen[p.ID] {
+				seen[p.ID] = true
+				v.Passages = append(v.Passages, p.ID)
+				texts = append(texts, p.Embed)
+			}
+		}
+	}
+	v.Rows = make([]float32, 0, len(texts)*v.Dims)
+	for len(texts) > 0 {
+		n := min(len(texts), f.cfg.Batch)
+		rows, err := f.cfg.Embedder.Embed(ctx, texts[:n])
+		if err != nil {
+			return v, err
+		}
+		f.calls.Add(1)
+		if len(rows) != n {
+			return v, fault.New(fault.Unavailable, "the embedder gave %d vectors for %d texts", len(rows), n)
+		}
+		for _, r := range rows {
+			if len(r) != v.Dims {
+				return v, fault.New(fault.Corrupt, "the embedder gave %d dimensions, its space has %d", len(r), v.Dims)
+			}
+			v.Rows = append(v.Rows, r...)
+		}
+		texts = texts[n:]
+	}
+	return v, nil
+}
+
+// last is the stream's last segment with vectors.
+func (f *Function) last(ctx context.Context, project, stream string) (int64, error) {
+	f.mu.Lock()
+	seq, ok := f.done[project+"/"+stream]
+	f.mu.Unlock()
+	if ok {
+		return seq, nil
+	}
+	seq, err := f.cfg.Log.VectorsHead(ctx, project, f.cfg.Embedder.Space().ID, stream)
+	if err != nil {
+		return 0, err
+	}
+	f.remember(project, stream, seq)
+	return seq, nil
+}
+
+func (f *Function) remember(project, stream string, seq int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := project + "/" + stream
+	f.done[key] = max(f.done[key], seq)
+}
+
+// behind lists the streams with segments that have no vectors.
+func (f *Function) behind(ctx context.Context) ([][2]string, error) {
+	projects, err := f.cfg.Log.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out [][2]string
+	for _, p := range projects {
+		streams, err := f.cfg.Log.Streams(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range streams {
+			done, err := f.last(ctx, p, s)
+			if err != nil {
+				return nil, err
+			}
+			head, err := f.cfg.Log.Head(ctx, p, s)
+			if err != nil {
+				return nil, err
+			}
+			if head.Seq > done {
+				out = append(out, [2]string{p, s})
+			}
+		}
+	}
+	return out, nil
+}
+
+// Behind counts the streams that a sweep would embed.
+func (f *Function) Behind(ctx context.Context) (int, error) {
+	b, err := f.behind(ctx)
+	return len(b), err
+}
+
+// sweepers is how many streams a sweep embeds side by side.
+const sweepers = 2
+
+func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
+	behind, err := f.behind(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var out []ce.Event
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(sweepers)
+	for _, b := range behind {
+		g.Go(func() error {
+			es, err := f.stream(ctx, b[0], b[1])
+			mu.Lock()
+			defer mu.Unlock()
+			out = append(out, es...)
+			return err
+		})
+	}
+	return out, g.Wait()
+}

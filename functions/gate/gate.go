@@ -1,0 +1,342 @@
+// Package gate runs the gated loop: for each question stream it folds the
+// admit stream strictly in order and appends what it decided, closed gates
+// included.
+//
+// Invariant: a stream's records are a function of the admit stream, the
+// question and the frozen policy; slices, repeats, crashes and the order of
+// events change neither t nor any decision. The append is the fence: a writer
+// that lost it reads on and starts again from the new state. The lease only
+// saves double work.
+//
+// The package reads no uploaded object, embeds nothing and writes no index.
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/replay"
+)
+
+// Config is what the function is given.
+type Config struct {
+	Tenant  string
+	Log     *eventlog.Log
+	Catalog *catalog.Catalog
+	Policy  gru.Policy
+	Count   func(string) int // Qwen2.5 tokens
+	Logger  *slog.Logger
+	Publish publisher // sends what an edit of the questions causes
+	// Lease is how long a stream is held; a slice ends within half of it, so
+	// that a slow slice never outlives its lease. 60 s by default.
+	Lease time.Duration
+	// Slice is the wall time after which a stream continues by event. 10 s by
+	// default: other streams get their turn, and a kill loses little.
+	Slice time.Duration
+	Now   func() time.Time
+}
+
+// Function is the gate function.
+type Function struct {
+	cfg   Config
+	calls atomic.Int64
+
+	cursors *lru.Cache[string, replay.Cursor]
+	parts   *lru.Cache[memory.SHA, part]
+	blobs   *lru.Cache[memory.SHA, string]
+	running sync.Map // project/stream -> struct{}: one slice a stream in this process
+}
+
+// part is a source record with its chunk records: immutable, so it is cached.
+type part struct {
+	source memory.Source
+	chunks []memory.Chunk
+}
+
+// Sizes of the caches. Nine standing questions read the same parts one after
+// the other; a part of 5,000-token chunks has about 20 KB a chunk.
+const (
+	cursorCache = 1024
+	partCache   = 64
+	blobCache   = 512
+)
+
+// New checks cfg and fills its defaults.
+func New(cfg Config) (*Function, error) {
+	if cfg.Log == nil || cfg.Catalog == nil || cfg.Policy == nil || cfg.Count == nil {
+		return nil, fault.New(fault.Internal, "gate: a dependency is missing")
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = 60 * time.Second
+	}
+	if cfg.Slice == 0 {
+		cfg.Slice = 10 * time.Second
+	}
+	cfg.Slice = min(cfg.Slice, cfg.Lease/2)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Function{cfg: cfg}
+	var err error
+	if f.cursors, err = lru.New[string, replay.Cursor](cursorCache); err != nil {
+		return nil, err
+	}
+	if f.parts, err = lru.New[memory.SHA, part](partCache); err != nil {
+		return nil, err
+	}
+	if f.blobs, err = lru.New[memory.SHA, string](blobCache); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Name is the function's name in the event table.
+func (f *Function) Name() string { return "gate" }
+
+// PolicyCalls is how often the policy was asked since the process started.
+func (f *Function) PolicyCalls() int64 { return f.calls.Load() }
+
+// Handle serves the events of the table in DESIGN section 2.
+func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
+	switch event.Type(e.Type()) {
+	case event.ChunksReady:
+		d, err := event.Decode[event.Part](e)
+		if err != nil {
+			return nil, err
+		}
+		return f.request(ctx, d.Project)
+	case event.QuestionsChanged:
+		d, err := event.Decode[event.Project](e)
+		if err != nil {
+			return nil, err
+		}
+		return f.request(ctx, d.Project)
+	case event.RunRequested, event.RunContinued:
+		d, err := event.Decode[event.Stream](e)
+		if err != nil {
+			return nil, err
+		}
+		return f.run(ctx, d.Project, d.Stream)
+	case event.RunEnded:
+		_, err := event.Decode[event.Stream](e)
+		return nil, err // synthesis follows from here with its own issue
+	case event.SweepRequested:
+		if _, err := event.Decode[event.Sweep](e); err != nil {
+			return nil, err
+		}
+		return f.sweep(ctx)
+	}
+	return nil, fault.New(fault.Invalid, "gate does not handle %s", e.Type())
+}
+
+// request asks for a run of each stream of the project that is behind.
+func (f *Function) request(ctx context.Context, project string) ([]ce.Event, error) {
+	behind, err := f.behind(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ce.Event, 0, len(behind))
+	for _, b := range behind {
+		out = append(out, event.New(event.RunRequested, f.Name(), event.Stream{
+			Tenant: f.cfg.Tenant, Project: project, Stream: b.stream.Name, Seq: b.cursor.Head.Seq,
+		}))
+	}
+	return out, nil
+}
+
+type behindStream struct {
+	stream catalog.Stream
+	cursor replay.Cursor
+}
+
+// behind lists the streams whose cursor has not reached the admit stream, and
+// moves the serving pointer of those that have.
+func (f *Function) behind(ctx context.Context, project string) ([]behindStream, error) {
+	head, err := f.cfg.Log.Head(ctx, project, memory.AdmitStream)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := f.cfg.Catalog.Streams(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	serving, _, err := f.cfg.Catalog.Serving(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	var out []behindStream
+	for _, s := range streams {
+		c, err := f.cursor(ctx, project, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if c.State.Admit < target(s, head.Seq) {
+			out = append(out, behindStream{s, c})
+		} else if s.Only == 0 && head.Seq > 0 && serving.Serving[s.QueryID] != s.Name {
+			if err := f.cfg.Catalog.CaughtUp(ctx, project, s.QueryID, s.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// target is the admit seq that a stream must reach.
+func target(s catalog.Stream, head int64) int64 {
+	if s.Only != 0 {
+		return min(s.Only, head)
+	}
+	return head
+}
+
+// Behind counts the streams of the tenant that a sweep would request.
+func (f *Function) Behind(ctx context.Context) (int, error) {
+	projects, err := f.cfg.Catalog.Known(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, p := range projects {
+		b, err := f.behind(ctx, p)
+		if err != nil {
+			return 0, err
+		}
+		n += len(b)
+	}
+	return n, nil
+}
+
+func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
+	projects, err := f.cfg.Catalog.Known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []ce.Event
+	for _, p := range projects {
+		es, err := f.request(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, es...)
+	}
+	return out, nil
+}
+
+// cursor is the stream's folded state, brought up to date from the log.
+func (f *Function) cursor(ctx context.Context, project, stream string) (replay.Cursor, error) {
+	key := project + "/" + stream
+	c, ok := f.cursors.Get(key)
+	var err error
+	if ok {
+		c, err = c.Advance(ctx, f.cfg.Log, project, stream)
+	} else {
+		c, err = replay.Load(ctx, f.cfg.Log, project, stream)
+	}
+	if err != nil {
+		f.cursors.Remove(key)
+		return replay.Cursor{}, err
+	}
+	f.cursors.Add(key, c)
+	return c, nil
+}
+
+// errSlice ends a slice whose time is over; the stream continues by event.
+var errSlice = errors.New("slice is over")
+
+// run is one slice of one stream.
+func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event, err error) {
+	defer fault.Wrap(&err, "run %s/%s", project, name)
+	key := project + "/" + name
+	if _, busy := f.running.LoadOrStore(key, struct{}{}); busy {
+		return nil, nil // the slice in progress reads the admit stream once more at its end
+	}
+	idle := sync.OnceFunc(func() { f.running.Delete(key) })
+	defer idle()
+	stream, err := f.cfg.Catalog.Stream(ctx, project, name)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil // the question was removed or reworded meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	lease, err := f.cfg.Log.Acquire(ctx, f.cfg.Tenant+"/"+key, f.cfg.Lease)
+	if errors.Is(err, eventlog.ErrHeld) {
+		return nil, nil // the holder asks again when it is done
+	}
+	if err != nil {
+		return nil, err
+	}
+	released := false
+	release := func() error {
+		if released {
+			return nil
+		}
+		released = true
+		return lease.Release(context.WithoutCancel(ctx))
+	}
+	defer func() { err = errors.Join(err, release()) }()
+
+	deadline := f.cfg.Now().Add(f.cfg.Slice)
+	var out []ce.Event
+	for range 4 { // a lost append: another writer took the stream on
+		var end eventlog.Head
+		end, err = f.slice(ctx, project, stream, deadline)
+		if fault.Is(err, fault.Conflict) {
+			f.cursors.Remove(key)
+			continue
+		}
+		if err != nil && !errors.Is(err, errSlice) {
+			return nil, err
+		}
+		if end.Seq > 0 {
+			out = append(out, event.New(event.RunEnded, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: end.Seq}))
+		}
+		break
+	}
+	over := errors.Is(err, errSlice)
+	if err != nil && !over {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	if err := release(); err != nil {
+		return nil, err
+	}
+	// Read the admit stream once more: a part admitted while the stream was
+	// taken found it so, and nobody else would ask.
+	idle()
+	c, err := f.cursor(ctx, project, name)
+	if err != nil {
+		return nil, err
+	}
+	head, err := f.cfg.Log.Head(ctx, project, memory.AdmitStream)
+	if err != nil {
+		return nil, err
+	}
+	if c.State.Admit < target(stream, head.Seq) {
+		t := event.RunRequested
+		if over {
+			t = event.RunContinued
+		}
+		out = append(out, event.New(t, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: c.Head.Seq}))
+	} else if stream.Only == 0 {
+		if err := f.cfg.Catalog.CaughtUp(ctx, project, stream.QueryID, name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

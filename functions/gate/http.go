@@ -1,0 +1,172 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/questions"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+// Routes adds what people call: a project's standing questions.
+func (f *Function) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /memory/questions", f.listQuestions)
+	mux.HandleFunc("POST /memory/questions", f.addQuestion)
+	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
+}
+
+// Question is one standing question as people see it.
+type Question struct {
+	ID       string `json:"id"`
+	Question string `json:"question"`
+	ExitGate bool   `json:"exit_gate,omitempty"`
+	Stream   string `json:"stream"`
+	Serving  string `json:"serving"` // the stream that answers now
+	CaughtUp bool   `json:"caught_up"`
+}
+
+// Questions is the answer of GET /memory/questions.
+type Questions struct {
+	Project   string     `json:"project"`
+	Default   bool       `json:"default"` // the project has no file of its own
+	Questions []Question `json:"questions"`
+}
+
+func project(r *http.Request) (string, error) {
+	p := r.URL.Query().Get("project")
+	if !memory.ValidName(p) {
+		return "", fault.At(fault.Invalid, "project", "name one project: ?project=shop", "%q is not a project name", p)
+	}
+	return p, nil
+}
+
+func (f *Function) listQuestions(w http.ResponseWriter, r *http.Request) {
+	p, err := project(r)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	q, err := f.questions(r.Context(), p)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	serve.WriteJSON(w, http.StatusOK, q)
+}
+
+func (f *Function) questions(ctx context.Context, p string) (Questions, error) {
+	set, etag, err := f.cfg.Catalog.Questions(ctx, p)
+	if err != nil {
+		return Questions{}, err
+	}
+	serving, _, err := f.cfg.Catalog.Serving(ctx, p)
+	if err != nil {
+		return Questions{}, err
+	}
+	head, err := f.cfg.Log.Head(ctx, p, memory.AdmitStream)
+	if err != nil {
+		return Questions{}, err
+	}
+	out := Questions{Project: p, Default: etag == "", Questions: []Question{}}
+	for _, q := range set.Queries {
+		c, err := f.cursor(ctx, p, q.Stream())
+		if err != nil {
+			return out, err
+		}
+		row := Question{ID: q.ID, Question: q.Question, ExitGate: q.ExitGate, Stream: q.Stream(), Serving: serving.Serving[q.ID], CaughtUp: c.State.Admit >= head.Seq}
+		if row.Serving == "" {
+			row.Serving = row.Stream
+		}
+		out.Questions = append(out.Questions, row)
+	}
+	return out, nil
+}
+
+func (f *Function) addQuestion(w http.ResponseWriter, r *http.Request) {
+	var b struct {
+		Project  string `json:"project"`
+		ID       string `json:"id"`
+		Question string `json:"question"`
+		ExitGate bool   `json:"exit_gate"`
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, id, question}", "%v", err))
+		return
+	}
+	if !memory.ValidName(b.Project) {
+		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		return
+	}
+	if n := f.cfg.Count(b.Question); n > maxQuestionTokens {
+		serve.WriteError(w, fault.At(fault.Invalid, "question", "ask a shorter question", "%d tokens, at most %d", n, maxQuestionTokens))
+		return
+	}
+	f.edit(w, r, b.Project, func(s questions.Set) (questions.Set, error) {
+		return s.Add(questions.Query{ID: b.ID, Question: b.Question, ExitGate: b.ExitGate})
+	})
+}
+
+// maxQuestionTokens is the question's share of the window (DESIGN section 6).
+const maxQuestionTokens = 1024
+
+func (f *Function) removeQuestion(w http.ResponseWriter, r *http.Request) {
+	p, err := project(r)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	id := r.PathValue("id")
+	f.edit(w, r, p, func(s questions.Set) (questions.Set, error) {
+		out, ok := s.Remove(id)
+		if !ok {
+			return s, fault.At(fault.NotFound, "question "+id, "mem question list shows them", "project %s has no such question", p)
+		}
+		return out, nil
+	})
+}
+
+// edit changes the question file by If-Match and announces it.
+func (f *Function) edit(w http.ResponseWriter, r *http.Request, p string, change func(questions.Set) (questions.Set, error)) {
+	ctx := r.Context()
+	err := func() error {
+		for range 5 { // each loss means that somebody else edited the file
+			set, etag, err := f.cfg.Catalog.Questions(ctx, p)
+			if err != nil {
+				return err
+			}
+			next, err := change(set)
+			if err != nil {
+				return err
+			}
+			next.Project = p
+			if err := f.cfg.Catalog.SaveQuestions(ctx, p, next, etag); !fault.Is(err, fault.Conflict) {
+				return err
+			}
+		}
+		return fault.New(fault.Unavailable, "the question file keeps changing")
+	}()
+	if err == nil && f.cfg.Publish != nil {
+		err = f.cfg.Publish(ctx, event.New(event.QuestionsChanged, f.Name(), event.Project{Tenant: f.cfg.Tenant, Project: p}))
+	}
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	q, err := f.questions(ctx, p)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	serve.WriteJSON(w, http.StatusOK, q)
+}
+
+// publisher is how a route's own events reach the broker.
+type publisher = func(ctx context.Context, es ...ce.Event) error

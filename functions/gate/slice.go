@@ -1,0 +1,200 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/replay"
+)
+
+// A segment is appended when it holds this many records or its slice or the
+// admit stream ends: one fsync for many parts of a back-fill, and far under
+// the size at which a reader would have to stream it.
+const segmentRecords = 512
+
+// slice folds parts until the admit stream or the time ends. It returns the
+// stream's new head, zero when nothing was appended, and errSlice when there
+// is more to do.
+func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (eventlog.Head, error) {
+	w := &writer{f: f, project: project, stream: s}
+	var err error
+	if w.cursor, err = f.cursor(ctx, project, s.Name); err != nil {
+		return eventlog.Head{}, err
+	}
+	w.next = w.cursor.State
+	cfg := &gru.Config{
+		Tenant: f.cfg.Tenant, Project: project, Stream: s.Name, QueryID: s.QueryID, Question: s.Question,
+		Level: memory.L1, BudgetTokens: s.BudgetTokens, ExitGate: s.ExitGate,
+		Count: f.cfg.Count, Policy: f.cfg.Policy,
+	}
+	after := w.next.Admit
+	if s.Only != 0 {
+		after = max(after, s.Only-1)
+	}
+	over := false
+	for line, err := range f.cfg.Log.Admits(ctx, project, after) {
+		if err != nil {
+			return eventlog.Head{}, err
+		}
+		if s.Only != 0 && line.Seq != s.Only {
+			break
+		}
+		if over = f.cfg.Now().After(deadline); over {
+			break
+		}
+		done, err := f.fold(ctx, w, cfg, line, deadline)
+		if err != nil {
+			return eventlog.Head{}, err
+		}
+		if over = !done; over {
+			break
+		}
+	}
+	if err := w.flush(ctx); err != nil {
+		return eventlog.Head{}, err
+	}
+	if over {
+		return w.head, errSlice
+	}
+	return w.head, nil
+}
+
+// fold runs the loop over one part; false when the time was over before its end.
+func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line memory.Admit, deadline time.Time) (bool, error) {
+	p, err := f.part(ctx, w.project, line.Source)
+	if err != nil {
+		return false, err
+	}
+	gp := &gru.Part{Admit: line, Source: p.source, Chunks: len(p.chunks)}
+	if err := w.take(ctx, func(s gru.State) (gru.State, []gru.Record) { return gru.Begin(s, cfg, gp, f.cfg.Now()) }); err != nil {
+		return false, err
+	}
+	for !w.next.Done(gp) {
+		if err := ctx.Err(); err != nil {
+			return false, fault.As(fault.Unavailable, err)
+		}
+		i := w.next.Open.Next
+		if i > 0 && f.cfg.Now().After(deadline) {
+			return false, nil
+		}
+		in, err := f.input(ctx, w.project, p, i)
+		if err != nil {
+			return false, err
+		}
+		if err := w.take(ctx, func(s gru.State) (gru.State, []gru.Record) {
+			start := time.Now()
+			f.calls.Add(1)
+			s, recs := gru.StepChunk(s, cfg, gp, in)
+			setLatency(recs, time.Since(start))
+			return s, recs
+		}); err != nil {
+			return false, err
+		}
+	}
+	return true, w.take(ctx, func(s gru.State) (gru.State, []gru.Record) { return gru.End(s, cfg, gp, f.cfg.Now()) })
+}
+
+// setLatency notes how long the step took: only the shell has a clock.
+func setLatency(recs []gru.Record, d time.Duration) {
+	for _, r := range recs {
+		if g, ok := r.(*memory.Gate); ok {
+			g.LatencyMS = float64(d.Microseconds()) / 1000
+		}
+	}
+}
+
+// input loads chunk i, and what the assistant last said before it.
+func (f *Function) input(ctx context.Context, project string, p part, i int) (gru.ChunkInput, error) {
+	in := gru.ChunkInput{Chunk: p.chunks[i]}
+	var err error
+	if in.Chunk.Text, err = f.blob(ctx, project, in.Chunk.SHA256); err != nil {
+		return in, err
+	}
+	if i == 0 || !in.Chunk.Continues {
+		return in, nil
+	}
+	prev := &p.chunks[i-1]
+	for ti := len(prev.Turns) - 1; ti >= 0; ti-- {
+		t := &prev.Turns[ti]
+		if t.Role != memory.RoleAssistant || t.Kind != memory.KindText {
+			continue
+		}
+		text, err := f.blob(ctx, project, prev.SHA256)
+		if err != nil {
+			return in, err
+		}
+		if t.Start < 0 || t.End > len(text) || t.Start > t.End {
+			return in, fault.New(fault.Corrupt, "chunk %s: turn %d is outside the text", prev.SHA256.Short(), ti)
+		}
+		in.Context = text[t.Start:t.End]
+		break
+	}
+	return in, nil
+}
+
+func (f *Function) part(ctx context.Context, project string, key memory.SHA) (part, error) {
+	if p, ok := f.parts.Get(key); ok {
+		return p, nil
+	}
+	src, chunks, err := f.cfg.Log.Source(ctx, project, key)
+	if err != nil {
+		return part{}, err
+	}
+	p := part{src, chunks}
+	f.parts.Add(key, p)
+	return p, nil
+}
+
+func (f *Function) blob(ctx context.Context, project string, sha memory.SHA) (string, error) {
+	if b, ok := f.blobs.Get(sha); ok {
+		return b, nil
+	}
+	b, err := f.cfg.Log.Blob(ctx, project, sha)
+	if err != nil {
+		return "", err
+	}
+	f.blobs.Add(sha, string(b))
+	return string(b), nil
+}
+
+// writer gathers records and appends them as segments. next runs ahead of
+// cursor by the records that are not appended yet.
+type writer struct {
+	f       *Function
+	project string
+	stream  catalog.Stream
+	cursor  replay.Cursor
+	next    gru.State
+	recs    []eventlog.Record
+	head    eventlog.Head // of the last append
+}
+
+func (w *writer) take(ctx context.Context, step func(gru.State) (gru.State, []gru.Record)) error {
+	s, recs := step(w.next)
+	w.next = s
+	for _, r := range recs {
+		w.recs = append(w.recs, r.(eventlog.Record))
+	}
+	if len(w.recs) >= segmentRecords {
+		return w.flush(ctx)
+	}
+	return nil
+}
+
+func (w *writer) flush(ctx context.Context) error {
+	if len(w.recs) == 0 {
+		return nil
+	}
+	head, err := w.f.cfg.Log.Append(ctx, w.project, w.stream.Name, w.cursor.Head, w.recs)
+	if err != nil {
+		return err
+	}
+	w.head, w.cursor.Head, w.cursor.State, w.recs = head, head, w.next, nil
+	w.f.cursors.Add(w.project+"/"+w.stream.Name, w.cursor)
+	return w.cursor.Save(ctx, w.f.cfg.Log, w.project, w.stream.Name)
+}

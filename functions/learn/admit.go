@@ -1,0 +1,347 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/chunk"
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/questions"
+	"github.com/mneme-ai/mneme/shared/redact"
+	"github.com/mneme-ai/mneme/shared/transcript"
+)
+
+// Outcomes of a receipt.
+const (
+	OutcomeAdmitted    = "admitted"
+	OutcomeDuplicate   = "duplicate"   // every turn, or the very bytes, are admitted already
+	OutcomeRefused     = "refused"     // the key or the content breaks a rule; Reason says which
+	OutcomeEmpty       = "empty"       // nothing to look at: no bytes, or no evidence-bearing turn
+	OutcomeUnsupported = "unsupported" // a format that is known by name, or not at all
+)
+
+// autoProject is the first key part under which each record's cwd names the
+// project (DESIGN section 3).
+const autoProject = "_auto"
+
+// unsorted is the project of records of `_auto` uploads that name no folder.
+const unsorted = "unsorted"
+
+// maxChunks bounds one part: its source record must stay readable in memory
+// (about 1 KiB a chunk), 250 million tokens of dialogue.
+const maxChunks = 50_000
+
+// postDir is the folder of bodies and files that Mneme itself uploads:
+// <project>/_post/<sha256>/<name>.
+const postDir = "_post"
+
+// splitKey takes an inbox key apart. name is the key without the project and
+// without the _post/<sha256> part, so that the same document is recognised
+// when it comes again with one section more.
+func splitKey(key string) (project, name, origin string, err error) {
+	project, rest, ok := strings.Cut(key, "/")
+	if !ok || rest == "" {
+		return "", "", "", fault.At(fault.Invalid, "key "+key, "upload to <project>/<name> or _auto/<name>", "names no project")
+	}
+	if project != autoProject && !memory.ValidName(project) {
+		return "", "", "", fault.At(fault.Invalid, "key "+key, "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", project)
+	}
+	name, origin = rest, "upload"
+	if dir, tail, ok := strings.Cut(rest, "/"); ok && dir == postDir {
+		if sha, file, ok := strings.Cut(tail, "/"); ok && memory.SHA(sha).Valid() {
+			name, origin = file, "post"
+		}
+	}
+	return project, name, origin, nil
+}
+
+// admit reads the object whole and admits what is new in it. fault.Conflict
+// means that another admission came between: read again.
+func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions) (eventlog.Receipt, error) {
+	r := eventlog.Receipt{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, At: f.cfg.Now().UTC()}
+	refuse := func(outcome string, err error) (eventlog.Receipt, error) {
+		r.Outcome, r.Reason = outcome, err.Error()
+		if hint := fault.HintOf(err); hint != "" {
+			r.Reason += " (" + hint + ")"
+		}
+		return r, nil
+	}
+	project, name, origin, err := splitKey(o.Key)
+	if err != nil {
+		dead := eventlog.Dead{Function: f.Name(), EventType: string(event.ObjectCreated), Subject: o.Key, Key: o.Bucket + "/" + o.Key,
+			Kind: fault.KindOf(err).String(), Error: err.Error(), Hint: fault.HintOf(err), Attempts: 1}
+		if err := f.cfg.Log.PutDead(ctx, dead); err != nil {
+			return r, err
+		}
+		return refuse(OutcomeRefused, err)
+	}
+	if strings.HasSuffix(o.Key, "/") {
+		return refuse(OutcomeEmpty, fault.New(fault.Invalid, "a folder marker holds nothing"))
+	}
+	body, info, err := f.cfg.Inbox.Get(ctx, o.Key)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return r, fault.At(fault.Unavailable, o.Bucket+"/"+o.Key, "upload it again", "the object is not there")
+	}
+	if err != nil {
+		return r, err
+	}
+	defer body.Close()
+	r.ETag = info.ETag // what is read, should it have been replaced since the notification
+
+	rd, err := transcript.Open(body, transcript.Options{Object: name, ModTime: info.ModTime})
+	if err != nil {
+		if fault.Is(err, fault.Invalid) || fault.Is(err, fault.Corrupt) {
+			return refuse(OutcomeUnsupported, err)
+		}
+		return r, err
+	}
+	in := &intake{f: f, opt: opt, name: name, project: project, parts: map[string]*part{}}
+	if project == autoProject {
+		if in.mappings, err = f.cfg.Catalog.Mappings(ctx); err != nil {
+			return r, err
+		}
+	}
+	for t, err := range rd.Turns() {
+		if err != nil {
+			return r, fault.As(fault.Unavailable, err)
+		}
+		if err := in.add(ctx, t); err != nil {
+			return r, err
+		}
+	}
+	// The hash is over the whole object: what the reader left unread counts.
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return r, fault.As(fault.Unavailable, err)
+	}
+	st := rd.Stats()
+	r.Counts = &st.Counts
+	if err := in.flush(ctx); err != nil {
+		return r, err
+	}
+	return f.commit(ctx, r, in, rd, st, origin, info)
+}
+
+// commit writes source records and admit lines of the parts, in project order.
+func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, rd *transcript.Reader, st *transcript.Stats, origin string, info objstore.Info) (eventlog.Receipt, error) {
+	if len(in.parts) == 0 {
+		r.Outcome, r.Reason = OutcomeEmpty, "no turn to look at"
+		if why := st.Unsupported; why != "" {
+			r.Outcome, r.Reason = OutcomeUnsupported, why
+		}
+		return r, nil
+	}
+	admitted, duplicate := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(in.parts)) {
+		p := in.parts[name]
+		known, head, err := f.admits.fold(ctx, name)
+		if err != nil {
+			return r, err
+		}
+		if seq, ok := known.raw[st.RawSHA256]; ok {
+			duplicate++
+			r.Parts = append(r.Parts, eventlog.ReceiptPart{Project: name, Seq: seq, Source: known.source[seq], RawSHA256: st.RawSHA256})
+			continue
+		}
+		if len(p.chunks) == 0 {
+			if p.duplicates > 0 {
+				duplicate++
+			}
+			continue
+		}
+		if head.Seq != p.foldedTo && known.touches(p.sessions, p.foldedTo) {
+			return r, fault.New(fault.Conflict, "another part of the same session was admitted")
+		}
+		src := p.source(f, st, rd.Format(), origin, info)
+		key, err := f.cfg.Log.PutSource(ctx, name, src, p.chunks)
+		if err != nil {
+			return r, err
+		}
+		line, _, err := f.cfg.Log.AppendAdmit(ctx, name, head, memory.Admit{
+			V: memory.Version, Type: memory.TypeAdmit, Level: memory.LevelNone,
+			Tenant: f.cfg.Tenant, Project: name, Source: key, RawSHA256: src.RawSHA256,
+			Object: src.Object, ETag: src.ETag, Session: src.Session,
+			From: src.From, To: src.To, PrefixSHA256: src.PrefixSHA256, Chunks: len(p.chunks),
+		})
+		if err != nil {
+			return r, err
+		}
+		admitted++
+		r.Parts = append(r.Parts, eventlog.ReceiptPart{Project: name, Seq: line.Seq, Source: key, RawSHA256: src.RawSHA256, Chunks: len(p.chunks)})
+	}
+	switch {
+	case admitted > 0:
+		r.Outcome = OutcomeAdmitted
+	case duplicate > 0:
+		r.Outcome, r.Reason = OutcomeDuplicate, "everything in it is admitted already"
+	default:
+		r.Outcome, r.Reason = OutcomeEmpty, "no turn that could be evidence"
+	}
+	return r, nil
+}
+
+// intake sorts the turns of one object into the parts of its projects.
+type intake struct {
+	f        *Function
+	opt      objectOptions
+	name     string // of the document, without _post/<sha256>
+	project  string // or autoProject
+	mappings questions.Projects
+	parts    map[string]*part
+	cwd      string // the last one named: records without one follow it
+	remote   string
+}
+
+// part is what one object adds to one project.
+type part struct {
+	project    string
+	chunker    *chunk.Chunker
+	chunks     []memory.Chunk
+	sessions   map[string]map[string]bool // turn ids already admitted, by session
+	session    string                     // the first one
+	cwds       []string
+	turnIDs    []string
+	duplicates int
+	from, to   int64
+	tmin, tmax time.Time
+	foldedTo   int64 // admit seq up to which the sessions were read
+}
+
+func (in *intake) add(ctx context.Context, t memory.Turn) error {
+	if t.Session == "" {
+		t.Session = "file:" + in.name // a document is its own session
+	}
+	if t.Cwd != "" {
+		in.cwd = t.Cwd
+	}
+	if t.Remote != "" {
+		in.remote = t.Remote
+	}
+	name := in.project
+	if name == autoProject {
+		name, _ = in.mappings.Resolve(in.cwd, in.remote)
+		if name == "" {
+			name = unsorted
+		}
+	}
+	p := in.parts[name]
+	if p == nil {
+		p = in.newPart(name, t)
+		in.parts[name] = p
+	}
+	return p.add(ctx, in.f, t)
+}
+
+func (in *intake) newPart(project string, t memory.Turn) *part {
+	return &part{
+		project: project, session: t.Session, from: t.From,
+		sessions: map[string]map[string]bool{},
+		chunker: chunk.New(chunk.Options{
+			Count: in.f.cfg.Count, Redact: in.f.redact, TenantKey: in.f.cfg.TenantKey, NoteChars: in.opt.noteChars,
+		}),
+	}
+}
+
+func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
+	seen, ok := p.sessions[t.Session]
+	if !ok {
+		var err error
+		if seen, p.foldedTo, err = f.admits.turns(ctx, p.project, t.Session); err != nil {
+			return err
+		}
+		p.sessions[t.Session] = seen
+	}
+	if t.Cwd != "" && !slices.Contains(p.cwds, t.Cwd) && len(p.cwds) < 64 {
+		p.cwds = append(p.cwds, t.Cwd)
+	}
+	if seen[t.ID] {
+		p.duplicates++
+		return nil
+	}
+	if len(p.turnIDs) == 0 {
+		p.from = t.From
+	}
+	p.turnIDs = append(p.turnIDs, t.ID)
+	p.to = max(p.to, t.To)
+	if !t.Time.IsZero() {
+		if p.tmin.IsZero() || t.Time.Before(p.tmin) {
+			p.tmin = t.Time
+		}
+		if t.Time.After(p.tmax) {
+			p.tmax = t.Time
+		}
+	}
+	cs, err := p.chunker.Add(t)
+	if err != nil {
+		return err
+	}
+	return p.keep(ctx, f, cs)
+}
+
+// keep stores the blobs of complete chunks and lets go of their text.
+func (p *part) keep(ctx context.Context, f *Function, cs []memory.Chunk) error {
+	for _, c := range cs {
+		if len(p.chunks) >= maxChunks {
+			return fault.At(fault.Invalid, "object", "split the file", "more than %d chunks in one part", maxChunks)
+		}
+		if p.duplicates > 0 && len(p.chunks) == 0 {
+			c.Continues = true
+			for i := range c.Turns {
+				c.Turns[i].First = false
+			}
+		}
+		sha, err := f.cfg.Log.PutBlob(ctx, p.project, []byte(c.Text))
+		if err != nil {
+			return err
+		}
+		if sha != c.SHA256 {
+			return fault.New(fault.Internal, "chunk %d has sha %s, its text %s", c.I, c.SHA256.Short(), sha.Short())
+		}
+		c.Text = ""
+		p.chunks = append(p.chunks, c)
+	}
+	return nil
+}
+
+func (in *intake) flush(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(in.parts)) {
+		p := in.parts[name]
+		cs, err := p.chunker.Flush()
+		if err != nil {
+			return err
+		}
+		if err := p.keep(ctx, in.f, cs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *part) source(f *Function, st *transcript.Stats, format, origin string, info objstore.Info) memory.Source {
+	counts := st.Counts
+	counts.Duplicates += p.duplicates
+	counts.Redactions = p.chunker.Redactions()
+	shas := make([]memory.SHA, len(p.chunks))
+	for i := range p.chunks {
+		shas[i] = p.chunks[i].SHA256
+	}
+	slices.Sort(p.cwds)
+	return memory.Source{
+		V: memory.Version, Type: memory.TypeSource, Level: memory.LevelNone,
+		Tenant: f.cfg.Tenant, Project: p.project,
+		Object: f.cfg.Inbox.Name() + "/" + info.Key, ETag: info.ETag,
+		Format: format, ReaderVersion: transcript.ReaderVersion,
+		RawSHA256: st.RawSHA256, SizeBytes: st.SizeBytes,
+		Session: p.session, Cwds: p.cwds, From: p.from, To: st.Consumed, PrefixSHA256: st.PrefixSHA256,
+		Origin: origin, ChunkPolicy: memory.ChunkPolicy, RedactRules: redact.RulesVersion,
+		TimeMin: p.tmin.UTC(), TimeMax: p.tmax.UTC(), Counts: counts, Chunks: shas, TurnIDs: p.turnIDs,
+	}
+}

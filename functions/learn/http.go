@@ -1,0 +1,403 @@
+package learn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/replay"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+const (
+	// maxLearnBody bounds POST /memory/learn. Larger texts are uploaded.
+	maxLearnBody = 16 << 20
+	// maxFileName keeps an object key part under 200 bytes.
+	maxFileName = 180
+)
+
+// Routes adds what people and programs call.
+func (f *Function) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /memory/learn", f.postLearn)
+	mux.HandleFunc("PUT /memory/files/{project}/{name...}", f.putFile)
+	mux.HandleFunc("GET /memory/ingest/{job}", f.getJob)
+}
+
+// learnRequest is the body of POST /memory/learn (brief D1).
+type learnRequest struct {
+	Project        string `json:"project"`
+	Text           string `json:"text"`
+	Name           string `json:"name"`  // file name, "note.md" by default: its ending is a hint to the reader
+	Query          string `json:"query"` // an ad-hoc question; absent: the standing ones
+	Model          string `json:"model"`
+	GateModel      string `json:"gate_model"`
+	RewriteModel   string `json:"rewrite_model"`
+	GateBaseURL    string `json:"gate_base_url"`
+	RewriteBaseURL string `json:"rewrite_base_url"`
+	MemoryBudget   int    `json:"memory_budget"` // tokens, ad-hoc only; 4,096 by default
+	ChunkSize      int    `json:"chunk_size"`    // characters of a note's chunk; 2,000 by default
+}
+
+// Learned is the answer of brief D1.
+type Learned struct {
+	Project      string        `json:"project"`
+	Status       string        `json:"status"` // completed | running | refused
+	ChunksSeen   int           `json:"chunks_seen"`
+	ChunksUsed   int           `json:"chunks_used"`
+	Memory       string        `json:"memory"`
+	MemoryTokens int           `json:"memory_tokens"`
+	Stored       bool          `json:"stored"` // whether this call added to the log
+	Model        string        `json:"model"`
+	JobID        string        `json:"job_id"`
+	StatusURL    string        `json:"status_url"`
+	Outcome      string        `json:"outcome"` // see Outcome…
+	Reason       string        `json:"reason,omitempty"`
+	Questions    []LearnedPart `json:"questions"`
+}
+
+// LearnedPart says what one question stream made of the part.
+type LearnedPart struct {
+	Project      string `json:"project"`
+	QueryID      string `json:"query_id"`
+	Stream       string `json:"stream"`
+	Done         bool   `json:"done"`
+	ChunksSeen   int    `json:"chunks_seen"`
+	ChunksUsed   int    `json:"chunks_used"`
+	MemoryTokens int    `json:"memory_tokens"`
+}
+
+// builtinModel is what D1's `model` says when the extractive policy decided.
+const builtinModel = "extractive"
+
+func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
+	var req learnRequest
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLearnBody))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&req); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			serve.WriteError(w, fault.At(fault.Invalid, "body", "upload larger texts to the inbox bucket, or use mem learn", "over %d bytes", maxLearnBody))
+			return
+		}
+		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, text, query}", "%v", err))
+		return
+	}
+	if err := req.check(); err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	l, err := f.learnText(r.Context(), req)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	status := http.StatusOK
+	if l.Status == "running" {
+		status = http.StatusAccepted
+	}
+	serve.WriteJSON(w, status, l)
+}
+
+func (q *learnRequest) check() error {
+	bad := func(field, hint, format string, args ...any) error {
+		return fault.At(fault.Invalid, "field "+field, hint, format, args...)
+	}
+	switch {
+	case !memory.ValidName(q.Project):
+		return bad("project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", q.Project)
+	case strings.TrimSpace(q.Text) == "":
+		return bad("text", "send the text to learn from", "empty")
+	case q.MemoryBudget != 0 && q.Query == "":
+		return bad("memory_budget", "send it with a query: the budget of standing questions belongs to them", "without a query")
+	case q.MemoryBudget < 0 || q.MemoryBudget > catalog.MaxBudget:
+		return bad("memory_budget", "", "must be 1 to %d tokens", catalog.MaxBudget)
+	case q.ChunkSize != 0 && (q.ChunkSize < 200 || q.ChunkSize > 20_000):
+		return bad("chunk_size", "", "must be 200 to 20000 characters")
+	case len(q.Query) > 8<<10:
+		return bad("query", "a question has at most 1,024 tokens", "over 8 KiB")
+	}
+	for _, m := range []string{q.Model, q.GateModel, q.RewriteModel} {
+		if m != "" && m != builtinModel {
+			return bad("model", "leave it out, or say "+builtinModel, "no model endpoint is configured")
+		}
+	}
+	if q.GateBaseURL != "" || q.RewriteBaseURL != "" {
+		return bad("gate_base_url, rewrite_base_url", "leave them out", "only endpoints that the operator configured may be named, and none is")
+	}
+	return nil
+}
+
+// learnText stores the body in the inbox, admits it and waits for its runs.
+func (f *Function) learnText(ctx context.Context, q learnRequest) (Learned, error) {
+	name, err := fileName(q.Name, "note.md")
+	if err != nil {
+		return Learned{}, err
+	}
+	sha := memory.SumString(q.Text)
+	o, err := f.store(ctx, q.Project, name, sha, strings.NewReader(q.Text), int64(len(q.Text)))
+	if err != nil {
+		return Learned{}, err
+	}
+	o2 := objectOptions{noteChars: q.ChunkSize}
+	res, err := f.object(ctx, o, o2)
+	if err != nil {
+		return Learned{}, err
+	}
+	events := res.Events
+	var adhoc *catalog.Stream
+	if q.Query != "" && len(res.Receipt.Parts) > 0 {
+		p := res.Receipt.Parts[0]
+		a := catalog.Adhoc{Stream: memory.AdhocStream(q.Query, p.RawSHA256), Question: q.Query, RawSHA256: p.RawSHA256, Admit: p.Seq, BudgetTokens: q.MemoryBudget}
+		if a.BudgetTokens == 0 {
+			a.BudgetTokens = catalog.AdhocBudget
+		}
+		if err := f.cfg.Catalog.PutAdhoc(ctx, q.Project, a); err != nil {
+			return Learned{}, err
+		}
+		s := a.AsStream()
+		adhoc = &s
+		events = append(events, event.New(event.RunRequested, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: q.Project, Stream: a.Stream}))
+	}
+	if err := f.publish(ctx, events); err != nil {
+		return Learned{}, err
+	}
+	return f.await(ctx, res, adhoc, f.cfg.Wait)
+}
+
+func (f *Function) publish(ctx context.Context, es []ce.Event) error {
+	if len(es) == 0 || f.cfg.Publish == nil {
+		return nil
+	}
+	return f.cfg.Publish(ctx, es...)
+}
+
+// store puts a body under <project>/_post/<sha256>/<name>, create-only.
+func (f *Function) store(ctx context.Context, project, name string, sha memory.SHA, r io.Reader, size int64) (event.Object, error) {
+	key := project + "/" + postDir + "/" + string(sha) + "/" + name
+	info, err := f.cfg.Inbox.CreateReader(ctx, key, r, size)
+	if fault.Is(err, fault.Conflict) {
+		info, err = f.cfg.Inbox.Head(ctx, key) // the same bytes came before
+	}
+	if err != nil {
+		return event.Object{}, err
+	}
+	return event.Object{Bucket: f.cfg.Inbox.Name(), Key: key, ETag: info.ETag, SizeBytes: info.SizeBytes}, nil
+}
+
+// fileName is the last key part of an uploaded body.
+func fileName(name, def string) (string, error) {
+	name = path.Base(path.Clean("/" + strings.ReplaceAll(name, `\`, "/")))
+	if name == "/" || name == "." {
+		name = def
+	}
+	if len(name) > maxFileName {
+		name = name[len(name)-maxFileName:]
+		for len(name) > 0 && name[0]&0xC0 == 0x80 { // not inside a UTF-8 sequence
+			name = name[1:]
+		}
+	}
+	if err := objstore.ValidKey("x/" + name); err != nil {
+		return "", fault.At(fault.Invalid, "name", "use a plain file name", "%v", err)
+	}
+	return name, nil
+}
+
+// putFile takes a file from `mem learn`: body is the file, `sha256` in the
+// query its hash, which is checked against what arrived.
+func (f *Function) putFile(w http.ResponseWriter, r *http.Request) {
+	res, err := f.uploadFile(r)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	l := f.summary(res)
+	serve.WriteJSON(w, http.StatusOK, l)
+}
+
+func (f *Function) uploadFile(r *http.Request) (Result, error) {
+	project := r.PathValue("project")
+	if project != autoProject && !memory.ValidName(project) {
+		return Result{}, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", project)
+	}
+	name, err := fileName(r.PathValue("name"), "file")
+	if err != nil {
+		return Result{}, err
+	}
+	sha := memory.SHA(r.URL.Query().Get("sha256"))
+	if !sha.Valid() {
+		return Result{}, fault.At(fault.Invalid, "sha256", "send the hex sha256 of the file", "missing or not a hash")
+	}
+	if r.ContentLength < 0 {
+		return Result{}, fault.At(fault.Invalid, "Content-Length", "send the file's size", "missing")
+	}
+	hr := newHashReader(r.Body)
+	o, err := f.store(r.Context(), project, name, sha, hr, r.ContentLength)
+	if err != nil {
+		return Result{}, err
+	}
+	if got := hr.sum(); hr.n == r.ContentLength && hr.n > 0 && got != sha {
+		// Content stands under a name that lies about it: take it back.
+		return Result{}, errors.Join(fault.At(fault.Corrupt, "sha256", "send the file again", "the body's hash is %s", got), f.cfg.Inbox.Delete(r.Context(), o.Key))
+	}
+	res, err := f.Object(r.Context(), o)
+	if err != nil {
+		return Result{}, err
+	}
+	return res, f.publish(r.Context(), res.Events)
+}
+
+// summary is D1's object before any run is waited for.
+func (f *Function) summary(res Result) Learned {
+	r := res.Receipt
+	id := string(eventlog.ReceiptID(r.Bucket, r.Key, r.ETag))
+	l := Learned{
+		Project: strings.SplitN(r.Key, "/", 2)[0], Model: builtinModel, Outcome: r.Outcome, Reason: r.Reason,
+		Stored: r.Outcome == OutcomeAdmitted && !res.Repeat, Status: "completed",
+		JobID: id, StatusURL: "/memory/ingest/" + id, Questions: []LearnedPart{},
+	}
+	if len(r.Parts) > 0 {
+		l.Project = r.Parts[0].Project
+	}
+	switch {
+	case r.Outcome == OutcomeRefused || r.Outcome == OutcomeUnsupported:
+		l.Status = "refused"
+	case l.Stored:
+		l.Status = "running"
+	}
+	for _, p := range r.Parts {
+		l.ChunksSeen += p.Chunks
+	}
+	return l
+}
+
+// await waits up to `wait` until the part is done in the streams that look at
+// it: the ad-hoc one, else every serving one.
+func (f *Function) await(ctx context.Context, res Result, adhoc *catalog.Stream, wait time.Duration) (Learned, error) {
+	deadline := f.cfg.Now().Add(wait)
+	pause := 5 * time.Millisecond
+	for {
+		l, err := f.status(ctx, res, adhoc)
+		if err != nil || l.Status != "running" || !f.cfg.Now().Before(deadline) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return l, fault.As(fault.Unavailable, ctx.Err())
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 250*time.Millisecond)
+	}
+}
+
+// status reads from the log how far the parts of a receipt are.
+func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream) (Learned, error) {
+	l := f.summary(res)
+	if l.Status == "refused" || len(res.Receipt.Parts) == 0 {
+		return l, nil
+	}
+	repeat := res.Repeat || res.Receipt.Outcome != OutcomeAdmitted
+	l.ChunksSeen, l.Status = 0, "completed"
+	used := map[memory.SHA]bool{}
+	var texts []string
+	for _, p := range res.Receipt.Parts {
+		l.ChunksSeen += p.Chunks
+		streams, err := f.cfg.Catalog.ServingStreams(ctx, p.Project)
+		if err != nil {
+			return l, err
+		}
+		if adhoc != nil {
+			streams = []catalog.Stream{*adhoc}
+		} else {
+			streams = slices.DeleteFunc(streams, func(s catalog.Stream) bool { return s.Only != 0 })
+		}
+		for _, s := range streams {
+			lp, text, err := f.partStatus(ctx, p, s, used)
+			if err != nil {
+				return l, err
+			}
+			if !lp.Done {
+				l.Status = "running"
+			}
+			l.Questions = append(l.Questions, lp)
+			if text != "" && (lp.ChunksUsed > 0 || adhoc != nil) && !slices.Contains(texts, text) {
+				texts = append(texts, text)
+				l.MemoryTokens += lp.MemoryTokens
+			}
+		}
+	}
+	l.ChunksUsed, l.Memory = len(used), strings.Join(texts, "\n\n")
+	if repeat && adhoc == nil {
+		l.ChunksUsed = 0 // this call used none (brief D8)
+	}
+	return l, nil
+}
+
+// partStatus reads one stream's answer about one part.
+func (f *Function) partStatus(ctx context.Context, p eventlog.ReceiptPart, s catalog.Stream, used map[memory.SHA]bool) (LearnedPart, string, error) {
+	lp := LearnedPart{Project: p.Project, QueryID: s.QueryID, Stream: s.Name}
+	end, ok, err := replay.PartEnd(ctx, f.cfg.Log, p.Project, s.Name, p.Seq)
+	if err != nil || !ok {
+		return lp, "", err
+	}
+	lp.Done, lp.ChunksSeen, lp.ChunksUsed, lp.MemoryTokens = true, end.ChunksSeen, end.ChunksUsed, end.MemoryTokens
+	if end.ChunksUsed == 0 {
+		return lp, "", nil
+	}
+	text, err := replay.Updates(ctx, f.cfg.Log, p.Project, s.Name, end, used)
+	return lp, text, err
+}
+
+func (f *Function) getJob(w http.ResponseWriter, r *http.Request) {
+	id := memory.SHA(r.PathValue("job"))
+	if !id.Valid() {
+		serve.WriteError(w, fault.At(fault.Invalid, "job", "use the job_id that learn answered", "not a job id"))
+		return
+	}
+	rec, ok, err := f.cfg.Log.ReceiptByID(r.Context(), id)
+	if err == nil && !ok {
+		err = fault.At(fault.NotFound, "job "+string(id), "jobs are named by POST /memory/learn and mem learn", "no such job")
+	}
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	res := Result{Receipt: rec}
+	wait, err := waitOf(r)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	l, err := f.await(r.Context(), res, nil, wait)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	l.Stored = rec.Outcome == OutcomeAdmitted
+	serve.WriteJSON(w, http.StatusOK, l)
+}
+
+// waitOf reads ?wait=5s, at most a minute; 0 when absent.
+func waitOf(r *http.Request) (time.Duration, error) {
+	v := r.URL.Query().Get("wait")
+	if v == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 || d > time.Minute {
+		return 0, fault.At(fault.Invalid, "wait", "a duration such as 5s, at most 1m", "%q is not one", v)
+	}
+	return d, nil
+}

@@ -1,0 +1,241 @@
+// Package project applies the log to every configured index.
+//
+// Invariant: each (stream, space) is applied strictly from applied_seq+1 while
+// its vector object exists; the position moves in the same transaction as the
+// rows. An index is a projection: wiped and filled again from the log it has
+// the same hash, with no policy and no model call.
+//
+// The package decides nothing and embeds nothing.
+package project
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/projection"
+)
+
+// Config is what the function is given.
+type Config struct {
+	Tenant  string
+	Log     *eventlog.Log
+	Graph   index.Graph
+	Lexical index.Lexical
+	Space   string // the embedding space that serves
+	Logger  *slog.Logger
+}
+
+// Function is the project function.
+type Function struct {
+	cfg Config
+	mu  sync.Mutex // one writer: both embedded indexes have a single one
+}
+
+// New checks cfg.
+func New(cfg Config) (*Function, error) {
+	if cfg.Log == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Space == "" {
+		return nil, fault.New(fault.Internal, "project: a dependency is missing")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Function{cfg: cfg}, nil
+}
+
+// Name is the function's name in the event table.
+func (f *Function) Name() string { return "project" }
+
+// Handle serves chunks.ready, vectors.ready, rebuild.requested and sweep.requested.
+func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
+	switch event.Type(e.Type()) {
+	case event.ChunksReady:
+		d, err := event.Decode[event.Part](e)
+		if err != nil {
+			return nil, err
+		}
+		return f.apply(ctx, d.Project, memory.AdmitStream)
+	case event.VectorsReady:
+		d, err := event.Decode[event.Segment](e)
+		if err != nil {
+			return nil, err
+		}
+		if d.Space != f.cfg.Space {
+			return nil, nil // vectors of a space that does not serve here
+		}
+		return f.apply(ctx, d.Project, d.Stream)
+	case event.RebuildRequested:
+		d, err := event.Decode[event.Project](e)
+		if err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return nil, f.rebuild(ctx, []string{d.Project}, nil)
+	case event.SweepRequested:
+		if _, err := event.Decode[event.Sweep](e); err != nil {
+			return nil, err
+		}
+		return f.sweep(ctx)
+	}
+	return nil, fault.New(fault.Invalid, "project does not handle %s", e.Type())
+}
+
+// apply brings one stream of both indexes up to date and announces it.
+func (f *Function) apply(ctx context.Context, project, stream string) ([]ce.Event, error) {
+	f.mu.Lock()
+	seq, err := f.catchUp(ctx, project, stream)
+	f.mu.Unlock()
+	if err != nil || seq == 0 {
+		return nil, err
+	}
+	return []ce.Event{event.New(event.Projected, f.Name(), event.Segment{
+		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: seq, Space: f.cfg.Space,
+	})}, nil
+}
+
+// spaceOf is the space under which a stream's position is kept: raw rows have
+// no vectors.
+func (f *Function) spaceOf(stream string) string {
+	if stream == memory.AdmitStream {
+		return ""
+	}
+	return f.cfg.Space
+}
+
+// applied is the lower of the two indexes' positions.
+func (f *Function) applied(ctx context.Context, project, stream string) (int64, error) {
+	g, err := f.cfg.Graph.Applied(ctx, f.cfg.Tenant, project, stream, f.spaceOf(stream))
+	if err != nil {
+		return 0, err
+	}
+	l, err := f.cfg.Lexical.Applied(ctx, f.cfg.Tenant, project, stream, f.spaceOf(stream))
+	return min(g, l), err
+}
+
+// catchUp applies what stands in the log after the indexes' positions; it
+// returns the last seq applied, 0 when there was nothing.
+func (f *Function) catchUp(ctx context.Context, project, stream string) (last int64, err error) {
+	defer fault.Wrap(&err, "project %s/%s", project, stream)
+	after, err := f.applied(ctx, project, stream)
+	if err != nil {
+		return 0, err
+	}
+	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, after) {
+		if err != nil {
+			return last, err
+		}
+		b, ready, err := f.batch(ctx, &seg)
+		if err != nil {
+			return last, err
+		}
+		if !ready {
+			return last, nil // its vectors are not written yet: embed announces them
+		}
+		if err := f.cfg.Graph.Apply(ctx, b); err != nil {
+			return last, err
+		}
+		if err := f.cfg.Lexical.Apply(ctx, b); err != nil {
+			return last, err
+		}
+		last = b.Seq
+	}
+	return last, nil
+}
+
+// batch builds the rows of one segment; false when its vectors are missing.
+func (f *Function) batch(ctx context.Context, seg *eventlog.Segment) (index.Batch, bool, error) {
+	h := &seg.Header
+	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: f.spaceOf(h.Stream), Seq: h.Seq}
+	if h.Stream == memory.AdmitStream {
+		for _, r := range seg.Records {
+			line, ok := r.(*memory.Admit)
+			if !ok {
+				continue
+			}
+			src, chunks, err := f.cfg.Log.Source(ctx, h.Project, line.Source)
+			if err != nil {
+				return b, false, err
+			}
+			for i := range chunks {
+				text, err := f.cfg.Log.Blob(ctx, h.Project, chunks[i].SHA256)
+				if err != nil {
+					return b, false, err
+				}
+				chunks[i].Text = string(text)
+			}
+			b.Nodes = append(b.Nodes, projection.Raw(line, &src, chunks)...)
+		}
+		return b, true, nil
+	}
+	v, ok, err := f.cfg.Log.Vectors(ctx, h.Project, f.cfg.Space, h.Stream, h.Seq)
+	if err != nil || !ok {
+		return b, false, err
+	}
+	b.Nodes = projection.Nodes(seg)
+	b.Vectors = make(map[memory.SHA][]float32, len(v.Passages))
+	for i, id := range v.Passages {
+		b.Vectors[id] = v.Row(i)
+	}
+	return b, true, nil
+}
+
+// streams lists every stream of the project that is projected.
+func (f *Function) streams(ctx context.Context, project string) ([]string, error) {
+	s, err := f.cfg.Log.Streams(ctx, project)
+	return append(s, memory.AdmitStream), err
+}
+
+// Behind counts the streams that a sweep would apply, those that wait for
+// vectors included.
+func (f *Function) Behind(ctx context.Context) (int, error) {
+	n := 0
+	err := f.each(ctx, func(project, stream string) error {
+		after, err := f.applied(ctx, project, stream)
+		if err != nil {
+			return err
+		}
+		head, err := f.cfg.Log.Head(ctx, project, stream)
+		if head.Seq > after {
+			n++
+		}
+		return err
+	})
+	return n, err
+}
+
+func (f *Function) each(ctx context.Context, do func(project, stream string) error) error {
+	projects, err := f.cfg.Log.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range projects {
+		streams, err := f.streams(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, s := range streams {
+			if err := do(p, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
+	var out []ce.Event
+	err := f.each(ctx, func(project, stream string) error {
+		es, err := f.apply(ctx, project, stream)
+		out = append(out, es...)
+		return err
+	})
+	return out, err
+}

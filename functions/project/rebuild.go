@@ -1,0 +1,165 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+// Rebuilt is what a rebuild did.
+type Rebuilt struct {
+	IndexHash   memory.SHA `json:"index_hash"`
+	Nodes       int64      `json:"nodes"`
+	Passages    int64      `json:"passages"`
+	PolicyCalls int64      `json:"policy_calls"` // always 0: the log holds every decision
+	ModelCalls  int64      `json:"model_calls"`  // always 0: the log holds every vector
+}
+
+// Rebuild drops every row of the tenant and fills both indexes again from the
+// log. progress is called with the streams done and their number.
+func (f *Function) Rebuild(ctx context.Context, progress func(done, of int)) (Rebuilt, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	projects, err := f.cfg.Log.Projects(ctx)
+	if err != nil {
+		return Rebuilt{}, err
+	}
+	if err := f.rebuild(ctx, projects, progress); err != nil {
+		return Rebuilt{}, err
+	}
+	hash, counts, err := f.cfg.Graph.Hash(ctx, f.cfg.Tenant)
+	return Rebuilt{IndexHash: hash, Nodes: counts.Nodes, Passages: counts.Passages}, err
+}
+
+func (f *Function) rebuild(ctx context.Context, projects []string, progress func(done, of int)) (err error) {
+	defer fault.Wrap(&err, "rebuild")
+	var work [][2]string
+	for _, p := range projects {
+		streams, err := f.streams(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, s := range streams {
+			work = append(work, [2]string{p, s})
+		}
+		if err := f.cfg.Graph.Wipe(ctx, f.cfg.Tenant, p); err != nil {
+			return err
+		}
+		if err := f.cfg.Lexical.Wipe(ctx, f.cfg.Tenant, p); err != nil {
+			return err
+		}
+	}
+	for i, w := range work {
+		if progress != nil {
+			progress(i, len(work))
+		}
+		if _, err := f.catchUp(ctx, w[0], w[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Verified is what a verification found.
+type Verified struct {
+	OK        bool                  `json:"ok"`
+	LogHash   memory.SHA            `json:"log_hash"`
+	IndexHash memory.SHA            `json:"index_hash"`
+	Streams   map[string]memory.SHA `json:"streams"`
+	Problems  []string              `json:"problems"`
+	Counts    map[string]int        `json:"counts"`
+	Lexical   int64                 `json:"lexical_passages"`
+	Index     index.Counts          `json:"index"`
+}
+
+// Verify checks the whole log and the rows of the indexes.
+func (f *Function) Verify(ctx context.Context, progress func(done int)) (Verified, error) {
+	rep, err := f.cfg.Log.Verify(ctx, progress)
+	if err != nil {
+		return Verified{}, err
+	}
+	v := Verified{LogHash: rep.LogHash, Streams: rep.Streams, Counts: rep.Counts, Problems: []string{}}
+	for _, p := range rep.Problems {
+		v.Problems = append(v.Problems, p.String())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v.IndexHash, v.Index, err = f.cfg.Graph.Hash(ctx, f.cfg.Tenant); err != nil {
+		return v, err
+	}
+	problems, err := f.cfg.Graph.Check(ctx, f.cfg.Tenant)
+	if err != nil {
+		return v, err
+	}
+	v.Problems = append(v.Problems, problems...)
+	passages, err := f.cfg.Lexical.Passages(ctx, f.cfg.Tenant)
+	if err != nil {
+		return v, err
+	}
+	v.Lexical = passages
+	v.OK = len(v.Problems) == 0
+	return v, nil
+}
+
+// Routes adds what operators call.
+func (f *Function) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /memory/rebuild", func(w http.ResponseWriter, r *http.Request) {
+		s := newProgress(w, r)
+		out, err := f.Rebuild(r.Context(), func(done, of int) { s.line(map[string]int{"done": done, "of": of}) })
+		s.end(out, err)
+	})
+	mux.HandleFunc("GET /memory/verify", func(w http.ResponseWriter, r *http.Request) {
+		s := newProgress(w, r)
+		out, err := f.Verify(r.Context(), func(done int) { s.line(map[string]int{"done": done}) })
+		s.end(out, err)
+	})
+}
+
+// progress answers a long call. A client that accepts application/x-ndjson
+// gets lines {"progress":…} and last {"result":…} or {"error":…}; any other
+// gets the result alone.
+type progress struct {
+	w      http.ResponseWriter
+	stream bool
+	begun  bool
+}
+
+func newProgress(w http.ResponseWriter, r *http.Request) *progress {
+	return &progress{w: w, stream: r.Header.Get("Accept") == "application/x-ndjson"}
+}
+
+func (p *progress) line(v any) { p.write("progress", v) }
+
+func (p *progress) write(key string, v any) {
+	if !p.stream {
+		return
+	}
+	if !p.begun {
+		p.begun = true
+		p.w.Header().Set("Content-Type", "application/x-ndjson")
+	}
+	b, err := json.Marshal(map[string]any{key: v})
+	if err != nil {
+		return
+	}
+	_, _ = p.w.Write(append(b, '\n')) // the client has gone: the work goes on to its end
+	_ = http.NewResponseController(p.w).Flush()
+}
+
+func (p *progress) end(v any, err error) {
+	switch {
+	case err != nil && p.stream:
+		p.write("error", serve.ProblemOf(err))
+	case err != nil:
+		serve.WriteError(p.w, err)
+	case p.stream:
+		p.write("result", v)
+	default:
+		serve.WriteJSON(p.w, http.StatusOK, v)
+	}
+}

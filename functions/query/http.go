@@ -1,0 +1,181 @@
+package query
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+// Routes adds what people and agents call.
+func (f *Function) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /memory/query", f.ask(fromURL))
+	mux.HandleFunc("POST /memory/query", f.ask(fromBody))
+	mux.HandleFunc("GET /memory/projects", f.projects)
+	mux.HandleFunc("GET /memory/why", f.why)
+	mux.HandleFunc("GET /memory/log", f.logLines)
+}
+
+func (f *Function) ask(parse func(*http.Request) (Request, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := parse(r)
+		if err == nil {
+			err = q.check()
+		}
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		a, err := f.Ask(r.Context(), q)
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		serve.WriteJSON(w, http.StatusOK, a)
+	}
+}
+
+// body is POST /memory/query. project is one name; projects several.
+type body struct {
+	Query    string   `json:"query"`
+	Project  string   `json:"project"`
+	Projects []string `json:"projects"`
+	Level    string   `json:"level"`
+	Limit    int      `json:"limit"`
+	Since    string   `json:"since"`
+	Until    string   `json:"until"`
+}
+
+func fromBody(r *http.Request) (Request, error) {
+	var b body
+	dec := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 64<<10))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		return Request{}, fault.At(fault.Invalid, "body", "send {query, project, level, limit}", "%v", err)
+	}
+	return b.request()
+}
+
+func fromURL(r *http.Request) (Request, error) {
+	v := r.URL.Query()
+	b := body{Query: v.Get("query"), Level: v.Get("level"), Since: v.Get("since"), Until: v.Get("until")}
+	for _, p := range v["project"] {
+		b.Projects = append(b.Projects, strings.Split(p, ",")...)
+	}
+	if s := v.Get("limit"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return Request{}, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%q is not one", s)
+		}
+		b.Limit = n
+		if n == 0 {
+			b.Limit = -1
+		}
+	}
+	return b.request()
+}
+
+func (b body) request() (Request, error) {
+	q := Request{Query: b.Query, Limit: b.Limit}
+	for _, p := range append([]string{b.Project}, b.Projects...) {
+		if p != "" && !slices.Contains(q.Projects, p) {
+			q.Projects = append(q.Projects, p)
+		}
+	}
+	for l := range strings.SplitSeq(b.Level, ",") {
+		switch l := memory.Level(strings.TrimSpace(l)); l {
+		case "":
+		case memory.L0, memory.L1, memory.L2, memory.LevelRaw:
+			q.Levels = append(q.Levels, l)
+		default:
+			return q, fault.At(fault.Invalid, "level", "L0, L1, L2 or raw, several with commas", "%q is not a level", l)
+		}
+	}
+	var err error
+	if q.Since, err = parseTime("since", b.Since); err != nil {
+		return q, err
+	}
+	q.Until, err = parseTime("until", b.Until)
+	return q, err
+}
+
+// parseTime reads RFC 3339 or a day.
+func parseTime(field, s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t.UTC(), nil
+	}
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return t, fault.At(fault.Invalid, field, "2026-01-31 or 2026-01-31T10:00:00Z", "%q is not a time", s)
+	}
+	return t, nil
+}
+
+func (q *Request) check() error {
+	switch {
+	case strings.TrimSpace(q.Query) == "":
+		return fault.At(fault.Invalid, "query", "ask a question", "empty")
+	case len(q.Query) > maxQuery:
+		return fault.At(fault.Invalid, "query", "ask a shorter question", "over %d bytes", maxQuery)
+	case q.Limit < 0 || q.Limit > maxLimit:
+		return fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", q.Limit)
+	case len(q.Projects) > 64:
+		return fault.At(fault.Invalid, "project", "ask at most 64 projects at once", "%d projects", len(q.Projects))
+	}
+	for _, p := range q.Projects {
+		if !memory.ValidName(p) {
+			return fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", p)
+		}
+	}
+	return nil
+}
+
+// projectRow is one line of GET /memory/projects.
+type projectRow struct {
+	Project   string        `json:"project"`
+	Parts     int64         `json:"parts"` // admitted
+	Questions []questionRow `json:"questions"`
+}
+
+type questionRow struct {
+	ID       string `json:"id"`
+	Question string `json:"question"`
+	Stream   string `json:"stream"`
+}
+
+func (f *Function) projects(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	names, err := f.cfg.Log.Projects(ctx)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	rows := []projectRow{}
+	for _, n := range names {
+		head, err := f.cfg.Log.Head(ctx, n, memory.AdmitStream)
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		streams, err := f.cfg.Catalog.ServingStreams(ctx, n)
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		row := projectRow{Project: n, Parts: head.Seq, Questions: []questionRow{}}
+		for _, s := range streams {
+			row.Questions = append(row.Questions, questionRow{s.QueryID, s.Question, s.Name})
+		}
+		rows = append(rows, row)
+	}
+	serve.WriteJSON(w, http.StatusOK, map[string]any{"projects": rows})
+}

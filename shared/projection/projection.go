@@ -1,0 +1,138 @@
+// Package projection says which index rows follow from which log records. Both
+// functions that need them, embed and project, see the same nodes.
+//
+// Invariant: rows are a function of the log alone. The direction of a
+// supersession is resolved here, by the total order of DESIGN section 3: the
+// later-admitted record names the other statement, whichever is the newer.
+//
+// The package reads no store and writes no index.
+package projection
+
+import (
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Nodes gives the nodes that a segment of a question stream states, in record
+// order. The same node may stand in it more than once; an index merges them.
+func Nodes(seg *eventlog.Segment) []index.Node {
+	h := &seg.Header
+	var out []index.Node
+	for _, r := range seg.Records {
+		switch r := r.(type) {
+		case *memory.Evidence:
+			out = append(out, evidence(h, r))
+		case *memory.Memory:
+			out = append(out, index.Node{
+				ID: r.Node, Level: r.Level, Tenant: h.Tenant, Project: h.Project, Stream: h.Stream,
+				QueryID: r.QueryID, Text: r.Text, TextSHA: r.TextSHA, T: r.T, Place: r.Place,
+				Trust: memory.TrustAssistant, Parents: r.Parents, Supersedes: r.Supersedes,
+				SourceTime: nil,
+			})
+		}
+	}
+	return out
+}
+
+func evidence(h *eventlog.Header, r *memory.Evidence) index.Node {
+	n := index.Node{
+		ID: r.Node, Level: r.Level, Tenant: h.Tenant, Project: h.Project, Stream: h.Stream,
+		QueryID: memory.QueryID(h.Stream), Text: r.Text, TextSHA: r.TextSHA, T: r.T,
+		Role: r.Role, Trust: r.Trust, Place: r.Place, SourceTime: r.SourceTime,
+		Occurrences: []index.Occurrence{{T: r.T, Place: r.Place, Span: r.Span, Quote: r.Text, Role: r.Role, TurnID: r.TurnID}},
+	}
+	for _, o := range r.Supersedes {
+		switch {
+		case o.Node == r.Node: // the same words again replace nothing
+		case r.Place.Compare(o.Place) > 0:
+			n.Supersedes = append(n.Supersedes, o.Node)
+		default:
+			n.SupersededBy = append(n.SupersededBy, o.Node)
+		}
+	}
+	return n
+}
+
+// Raw gives the rows of one admitted part at level raw: what was seen, kept or
+// not. Chunk texts must be loaded. A chunk of which no byte can be cited gives
+// no row.
+func Raw(line *memory.Admit, src *memory.Source, chunks []memory.Chunk) []index.Node {
+	var out []index.Node
+	for i := range chunks {
+		c := &chunks[i]
+		n := index.Node{
+			ID:    memory.NodeID(line.Tenant, line.Project, memory.LevelRaw, memory.AdmitStream, c.SHA256),
+			Level: memory.LevelRaw, Tenant: line.Tenant, Project: line.Project, Stream: memory.AdmitStream,
+			Text: c.Text, TextSHA: c.SHA256, T: int(line.Seq), Trust: c.Trust,
+			Place: memory.Place{Time: line.StoredAt.UTC(), Admit: line.Seq, I: c.I},
+		}
+		for ti := range c.Turns {
+			t := &c.Turns[ti]
+			if n.SourceTime == nil && t.Time != nil {
+				n.SourceTime = t.Time
+				n.Place.Time = t.Time.UTC()
+			}
+			for pi := range t.Pieces {
+				for _, r := range paragraphs(c.Text, &t.Pieces[pi]) {
+					span, err := c.SpanOf(src.Object, src.ETag, r[0], r[1])
+					if err != nil {
+						continue // a part without source bytes cannot be cited
+					}
+					n.Occurrences = append(n.Occurrences, index.Occurrence{
+						T: int(line.Seq), Place: memory.Place{Time: n.Place.Time, Admit: line.Seq, I: c.I, Start: r[0]},
+						Span: span, Role: t.Role, TurnID: t.ID,
+					})
+				}
+			}
+		}
+		if len(n.Occurrences) > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// paragraphBytes is about the size of one raw citation: a few sentences, so
+// that an answer shows where in a long message the words stand.
+const paragraphBytes = 600
+
+// paragraphs cuts a piece at line ends into ranges of about paragraphBytes
+// that never leave or cut a seal: a redacted passage is its own range.
+func paragraphs(text string, p *memory.ChunkPiece) [][2]int {
+	var out [][2]int
+	at := p.C0
+	plain := func(to int) {
+		for at < to {
+			end := to
+			if to-at > paragraphBytes {
+				if nl := strings.LastIndexByte(text[at:at+paragraphBytes], '\n'); nl > 0 {
+					end = at + nl + 1
+				} else if nl := strings.IndexByte(text[at:to], '\n'); nl >= 0 {
+					end = at + nl + 1
+				}
+			}
+			from, stop := at, end
+			for stop > from && (text[stop-1] == '\n' || text[stop-1] == '\r') {
+				stop--
+			}
+			for from < stop && (text[from] == '\n' || text[from] == '\r') {
+				from++
+			}
+			if strings.TrimSpace(text[from:stop]) != "" {
+				out = append(out, [2]int{from, stop})
+			}
+			at = end
+		}
+	}
+	for i := range p.Seals {
+		s := &p.Seals[i]
+		plain(s.C0)
+		out = append(out, [2]int{s.C0, s.C1})
+		at = max(at, s.C1)
+	}
+	plain(p.C1)
+	return out
+}
