@@ -45,7 +45,7 @@ func (s State) applyAll(recs []Record) State {
 }
 
 // index finds a kept statement by its node.
-func index(kept []Kept) map[memory.SHA]int {
+func index(kept []*Kept) map[memory.SHA]int {
 	at := make(map[memory.SHA]int, len(kept))
 	for i := range kept {
 		at[kept[i].Node] = i
@@ -85,8 +85,12 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		for _, n := range r.Parents {
 			in[n] = true
 		}
-		for i := range s.Kept {
-			s.Kept[i].In = in[s.Kept[i].Node]
+		for i, k := range s.Kept {
+			if k.In != in[k.Node] {
+				c := *k
+				c.In = !k.In
+				s.Kept[i] = &c
+			}
 		}
 	case *memory.RunEnd:
 		s.Admit, s.Open = max(s.Admit, r.Admit), nil
@@ -107,13 +111,13 @@ func (s *State) find(node memory.SHA, at map[memory.SHA]int) int {
 		}
 		return -1
 	}
-	return slices.IndexFunc(s.Kept, func(k Kept) bool { return k.Node == node })
+	return slices.IndexFunc(s.Kept, func(k *Kept) bool { return k.Node == node })
 }
 
 // keep adds a statement; what it supersedes, or what supersedes it, is marked
 // by the total order of DESIGN section 3.
 func (s *State) keep(e *memory.Evidence, at map[memory.SHA]int) {
-	n := Kept{
+	n := &Kept{
 		Node: e.Node, Text: e.Text, T: e.T, Place: e.Place, Score: e.Score, Role: e.Role,
 		TextSHA: e.TextSHA, Chunk: e.Span.Chunk, ChunkStart: e.Span.ChunkStart, ChunkEnd: e.Span.ChunkEnd,
 		Amends: slices.Contains(e.Rules, CueAmends),
@@ -123,15 +127,17 @@ func (s *State) keep(e *memory.Evidence, at map[memory.SHA]int) {
 		switch {
 		case i < 0 || o.Node == n.Node:
 		case e.Place.Compare(s.Kept[i].Place) > 0:
-			s.Kept[i].supersede(e.Place)
+			k := *s.Kept[i]
+			k.supersede(e.Place)
+			s.Kept[i] = &k
 		default:
 			n.supersede(s.Kept[i].Place)
 		}
 	}
 	if i := s.find(n.Node, at); i >= 0 { // the same words again: the newer statement counts
-		if k := &s.Kept[i]; n.Place.Compare(k.Place) > 0 {
+		if k := s.Kept[i]; n.Place.Compare(k.Place) > 0 {
 			n.In = k.In
-			*k = n
+			s.Kept[i] = n
 		}
 		return
 	}

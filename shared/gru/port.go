@@ -130,7 +130,9 @@ type State struct {
 	MemorySHA  memory.SHA `json:"memory_sha,omitempty"` // text sha; empty before the first update
 	MemoryNode memory.SHA `json:"memory_node,omitempty"`
 	Tokens     int        `json:"memory_tokens"`
-	Kept       []Kept     `json:"kept,omitempty"`
+	// Kept are the statements in order of reading. A *Kept is never changed once
+	// it stands in a state; the next state holds another in its place.
+	Kept []*Kept `json:"kept,omitempty"`
 	// Newest is the greatest effective time admitted so far: what a record
 	// without a usable time of its own counts as.
 	Newest time.Time `json:"newest,omitzero"`

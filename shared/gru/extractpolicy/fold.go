@@ -12,15 +12,15 @@ import (
 
 // statement is a kept statement, of the past or of this step.
 type statement struct {
-	gru.Kept
-	turn int // of this chunk; -1 for one of the past
+	*gru.Kept     // those of the past are the state's own: copied before a change
+	turn      int // of this chunk; -1 for one of the past
 }
 
 // folder compares the picks of one step with what the stream has kept.
 type folder struct {
-	p   *Policy
-	in  gru.PolicyInput
-	now []statement // the past, then this step's
+	p          *Policy
+	in         gru.PolicyInput
+	now        []statement // the past, then this step's
 	picks      []gru.Pick
 	repeats    int
 	superseded int
@@ -57,11 +57,15 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 	}
 	text := c.Text[span.ChunkStart:span.ChunkEnd]
 	t := &c.Turns[turn]
-	n := statement{turn: turn, Kept: gru.Kept{
+	n := statement{turn: turn, Kept: &gru.Kept{
 		Node: memory.NodeID(cfg.Tenant, cfg.Project, memory.L0, cfg.Stream, memory.SumString(text)),
 		Text: text, T: f.in.State.T + 1, Place: f.in.Place(turn, span.ChunkStart), Score: s.Score, Role: t.Role,
 		Amends: extractive.HasSupersede(c.Text[t.Start:t.End]),
 	}}
+	if cfg.Count(line(&n)) > cfg.BudgetTokens {
+		f.dropped++ // one statement larger than a whole memory; the raw index holds it
+		return
+	}
 	print := f.print(n.Node, text)
 	var others []int
 	again := -1 // the same words, kept before
@@ -100,7 +104,9 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 		k := &f.now[i]
 		pick.Supersedes = append(pick.Supersedes, memory.Occurrence{Node: k.Node, T: k.T, Place: k.Place})
 		if n.Place.Compare(k.Place) > 0 {
-			k.Superseded, k.Until = true, n.Place
+			changed := *k.Kept
+			changed.Superseded, changed.Until = true, n.Place
+			k.Kept = &changed
 			f.superseded++
 		} else {
 			n.Superseded = true
@@ -173,7 +179,7 @@ func (f *folder) compose() (string, []memory.SHA) {
 		in, sizes = slices.Delete(in, out, out+1), slices.Delete(sizes, out, out+1)
 	}
 	if len(in) == 0 {
-		return f.in.State.MemoryText, []memory.SHA{} // a single statement over the budget: evidence alone
+		return f.in.State.MemoryText, []memory.SHA{} // all that is new is outdated already: evidence alone
 	}
 	var b strings.Builder
 	parents := make([]memory.SHA, len(in))

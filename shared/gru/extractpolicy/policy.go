@@ -2,8 +2,8 @@
 // whether a chunk holds something worth keeping, and the memory is the picked
 // sentences themselves, verbatim.
 //
-//	- Deploys wait for the migration since v2.3. [1f0a77c2]
-//	- The cache keeps entries for five minutes. [9c41d0e5]
+//   - Deploys wait for the migration since v2.3. [1f0a77c2]
+//   - The cache keeps entries for five minutes. [9c41d0e5]
 //
 // One statement a line, the newest last (a chronology reads forwards, and what
 // stands last is what a small model heeds most), each with the first 8 hex
