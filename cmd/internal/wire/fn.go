@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/functions/gate"
+	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/objstore/s3store"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+// FnConfig is the environment of one function.
+type FnConfig struct {
+	Name      string // learn | gate | embed | project | query
+	Listen    string // LISTEN_ADDRESS; "[::]:8080", as Knative's probes reach the pod's address
+	Tenant    string // MNEME_TENANT; "local"
+	TenantKey Secret // MNEME_TENANT_KEY; needed by learn
+	Endpoint  string // MNEME_S3_ENDPOINT, a URL
+	AccessKey Secret // MNEME_S3_ACCESS_KEY
+	SecretKey Secret // MNEME_S3_SECRET_KEY
+	Region    string // MNEME_S3_REGION
+	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
+	Serve     serve.Config
+}
+
+// Functions lists the names that Fn takes.
+func Functions() []string { return []string{"learn", "gate", "embed", "project", "query"} }
+
+// FnFromEnv reads it.
+func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
+	sc, err := serve.ConfigFromEnv(getenv)
+	c := FnConfig{
+		Name: name, Listen: getenv("LISTEN_ADDRESS"), Tenant: getenv("MNEME_TENANT"), TenantKey: Secret(getenv("MNEME_TENANT_KEY")),
+		Endpoint: getenv("MNEME_S3_ENDPOINT"), AccessKey: Secret(getenv("MNEME_S3_ACCESS_KEY")), SecretKey: Secret(getenv("MNEME_S3_SECRET_KEY")),
+		Region: getenv("MNEME_S3_REGION"), IndexDir: getenv("MNEME_INDEX_DIR"), Serve: sc,
+	}
+	if c.Listen == "" {
+		c.Listen = "[::]:8080"
+	}
+	if c.Tenant == "" {
+		c.Tenant = memory.LocalTenant
+	}
+	return c, errors.Join(err, c.Validate())
+}
+
+// Validate names every bad variable at once.
+func (c *FnConfig) Validate() error {
+	var bad []string
+	need := func(name, value string) {
+		if value == "" {
+			bad = append(bad, name+" is not set")
+		}
+	}
+	known := false
+	for _, n := range Functions() {
+		known = known || n == c.Name
+	}
+	if !known {
+		bad = append(bad, fmt.Sprintf("function %q is not one of %s", c.Name, strings.Join(Functions(), ", ")))
+	}
+	need("MNEME_S3_ENDPOINT", c.Endpoint)
+	need("MNEME_S3_ACCESS_KEY", c.AccessKey.Reveal())
+	need("MNEME_S3_SECRET_KEY", c.SecretKey.Reveal())
+	if c.Name == "learn" {
+		need("MNEME_TENANT_KEY", c.TenantKey.Reveal())
+	}
+	if c.Name == "project" || c.Name == "query" {
+		need("MNEME_INDEX_DIR", c.IndexDir)
+	}
+	if !memory.ValidName(c.Tenant) {
+		bad = append(bad, fmt.Sprintf("MNEME_TENANT=%q is not a name", c.Tenant))
+	}
+	if len(bad) > 0 {
+		return fault.New(fault.Invalid, "%s", strings.Join(bad, "; "))
+	}
+	return nil
+}
+
+// Fn runs one function until ctx ends.
+func Fn(ctx context.Context, cfg FnConfig, logger *slog.Logger) (err error) {
+	p := parts{tenant: cfg.Tenant, key: []byte(cfg.TenantKey.Reveal()), logger: logger}
+	for _, b := range []struct {
+		name string
+		into **objstore.Bucket
+	}{{InboxBucket, &p.stores.Inbox}, {LogBucket, &p.stores.Log}} {
+		d, err := s3store.Open(s3store.Config{
+			Endpoint: cfg.Endpoint, Bucket: b.name, AccessKey: cfg.AccessKey.Reveal(), SecretKey: cfg.SecretKey.Reveal(), Region: cfg.Region,
+		})
+		if err != nil {
+			return err
+		}
+		*b.into = objstore.NewBucket(b.name, d)
+	}
+	p.log = eventlog.Open(p.stores.Log, p.tenant, fmt.Sprintf("%s-%d-%s", cfg.Name, os.Getpid(), randomHex(6).Reveal()))
+	p.catalog = catalog.New(p.stores.Log, p.log, p.tenant)
+	p.count = lazyCounter()
+	cfg.Serve.Logger = logger
+	var svc *serve.Service
+	p.publish = func(ctx context.Context, es ...ce.Event) error { return svc.Publish(ctx, es...) }
+	f, closeIndexes, err := p.one(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeIndexes()) }()
+	svc = serve.New(f, cfg.Serve)
+	return svc.ListenAndServe(ctx, cfg.Listen)
+}
+
+// lazyCounter loads the tokenizer on first use: start to ready must not wait
+// for it, and a changed vocabulary still stops the program.
+func lazyCounter() func(string) int {
+	return func(s string) int {
+		n, err := counter()
+		if err != nil {
+			panic(err) // the program file itself is damaged: nothing it counts can be trusted
+		}
+		return n(s)
+	}
+}
+
+// one builds the function of the configuration. A store that ignores
+// conditional writes is refused before the first event, by the functions that
+// append.
+func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() error, error) {
+	nothing := func() error { return nil }
+	var err error
+	if cfg.Name != "learn" && cfg.Name != "gate" {
+		if p.embedder, err = newEmbedder(); err != nil {
+			return nil, nothing, err
+		}
+	}
+	if cfg.IndexDir != "" && (cfg.Name == "project" || cfg.Name == "query") {
+		if p.graph, p.lexical, err = openIndexes(ctx, cfg.IndexDir, p.logger); err != nil {
+			return nil, nothing, err
+		}
+	}
+	closing := func() error {
+		if p.graph == nil {
+			return nil
+		}
+		return errors.Join(p.graph.Close(), p.lexical.Close())
+	}
+	var f serve.Function
+	switch cfg.Name {
+	case "learn":
+		var l *learn.Function
+		l, err = p.newLearn()
+		f = proving{l, p.stores.Log}
+	case "gate":
+		var g *gate.Function
+		g, err = p.newGate()
+		f = proving{g, p.stores.Log}
+	case "embed":
+		f, err = p.newEmbed()
+	case "project":
+		f, err = p.newProject()
+	case "query":
+		f, err = p.newQuery()
+	}
+	return f, closing, err
+}
+
+// proving is a function that appends: it starts only on a store that honours
+// conditional writes.
+type proving struct {
+	routed
+	log *objstore.Bucket
+}
+
+// routed is a function with routes of its own.
+type routed interface {
+	serve.Function
+	serve.Routes
+}
+
+// Start is serve.Starter.
+func (f proving) Start(ctx context.Context, _ map[string]string) error { return f.log.Prove(ctx) }

@@ -1,0 +1,243 @@
+// Package wire puts Mneme together: it picks the adapters, reads the
+// environment, and builds both shapes, `mem up` (six functions in one process)
+// and `fn NAME` (one function).
+//
+// Invariant: it is the only place that reads the environment and the only one
+// that knows which adapter stands behind a port. It decides nothing else.
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/functions/embed"
+	"github.com/mneme-ai/mneme/functions/gate"
+	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/functions/project"
+	"github.com/mneme-ai/mneme/functions/query"
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru/extractive"
+	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/index/bleveindex"
+	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/static"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/rank"
+	"github.com/mneme-ai/mneme/shared/redact"
+	"github.com/mneme-ai/mneme/shared/serve"
+	"github.com/mneme-ai/mneme/shared/token"
+	"github.com/mneme-ai/mneme/shared/transcript"
+)
+
+// Bucket names (fixed: scripts rely on them).
+const (
+	InboxBucket = "transcripts"
+	LogBucket   = "mneme"
+)
+
+// Stores are the two buckets of a tenant and its log.
+type Stores struct {
+	Inbox *objstore.Bucket
+	Log   *objstore.Bucket
+}
+
+// parts is everything the functions share in one process.
+type parts struct {
+	tenant   string
+	key      []byte
+	stores   Stores
+	log      *eventlog.Log
+	catalog  *catalog.Catalog
+	count    func(string) int
+	embedder llm.Embedder
+	graph    index.Graph
+	lexical  index.Lexical
+	logger   *slog.Logger
+	publish  func(ctx context.Context, es ...ce.Event) error
+}
+
+// counter loads the tokenizer; a changed vocabulary stops the program here.
+func counter() (func(string) int, error) {
+	t, err := token.Default()
+	if err != nil {
+		return nil, err
+	}
+	return t.Count, nil
+}
+
+// functions are the built ones, by name.
+type functions struct {
+	learn   *learn.Function
+	gate    *gate.Function
+	embed   *embed.Function
+	project *project.Function
+	query   *query.Function
+}
+
+func (p *parts) newLearn() (*learn.Function, error) {
+	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Logger: p.logger, Publish: p.publish})
+}
+
+func (p *parts) newGate() (*gate.Function, error) {
+	return gate.New(gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Logger: p.logger, Publish: p.publish})
+}
+
+func (p *parts) newEmbed() (*embed.Function, error) {
+	return embed.New(embed.Config{Tenant: p.tenant, Log: p.log, Embedder: p.embedder, Logger: p.logger})
+}
+
+func (p *parts) newProject() (*project.Function, error) {
+	return project.New(project.Config{Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Logger: p.logger})
+}
+
+func (p *parts) newQuery() (*query.Function, error) {
+	return query.New(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.embedder, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger})
+}
+
+// all builds the five functions of one process.
+func (p *parts) all() (fs functions, err error) {
+	if fs.learn, err = p.newLearn(); err != nil {
+		return fs, err
+	}
+	if fs.gate, err = p.newGate(); err != nil {
+		return fs, err
+	}
+	if fs.embed, err = p.newEmbed(); err != nil {
+		return fs, err
+	}
+	if fs.project, err = p.newProject(); err != nil {
+		return fs, err
+	}
+	fs.query, err = p.newQuery()
+	return fs, err
+}
+
+// list gives the functions in the order of the flow.
+func (fs *functions) list() []serve.Function {
+	return []serve.Function{fs.learn, fs.gate, fs.embed, fs.project, fs.query}
+}
+
+// openIndexes opens the embedded indexes under dir. One that another version
+// wrote, or that a crash left unreadable, is dropped: it is a projection, and
+// the sweep fills it again from the log. rebuilt says so.
+func openIndexes(ctx context.Context, dir string, logger *slog.Logger) (g index.Graph, l index.Lexical, err error) {
+	defer fault.Wrap(&err, "open indexes")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fault.As(fault.Unavailable, err)
+	}
+	graphPath, lexPath := filepath.Join(dir, "graph.sqlite"), filepath.Join(dir, "lexical.bleve")
+	g, err = sqliteindex.Open(ctx, graphPath)
+	if stale(err) {
+		logger.Warn("graph index dropped; it is filled again from the log", slog.Any("err", err))
+		if err := removeAll(graphPath, graphPath+"-wal", graphPath+"-shm"); err != nil {
+			return nil, nil, err
+		}
+		g, err = sqliteindex.Open(ctx, graphPath)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err = bleveindex.Open(ctx, lexPath)
+	if stale(err) {
+		logger.Warn("lexical index dropped; it is filled again from the log", slog.Any("err", err))
+		if err := removeAll(lexPath); err != nil {
+			return nil, nil, errors.Join(err, g.Close())
+		}
+		l, err = bleveindex.Open(ctx, lexPath)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, g.Close())
+	}
+	return g, l, nil
+}
+
+// stale reports whether an index cannot be used but may be built anew.
+func stale(err error) bool { return fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Invalid) }
+
+func removeAll(paths ...string) error {
+	for _, p := range paths {
+		if err := os.RemoveAll(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fault.As(fault.Unavailable, err)
+		}
+	}
+	return nil
+}
+
+func newEmbedder() (llm.Embedder, error) { return static.New() }
+
+// deadLetter keeps what the broker gave up on as an object of the log.
+func deadLetter(log *eventlog.Log) func(ctx context.Context, d serve.Dead) error {
+	return func(ctx context.Context, d serve.Dead) error {
+		p := d.Problem()
+		out := eventlog.Dead{
+			Function: d.Subscriber, EventType: d.Event.Type(), EventID: d.Event.ID(), Subject: d.Event.Subject(),
+			Kind: p.Code, Error: p.Message, Hint: p.Hint, Attempts: d.Attempts, At: d.Time,
+		}
+		b, err := json.Marshal(d.Event)
+		if err != nil {
+			out.Body = d.Event.Data()
+		} else {
+			out.Event = b
+		}
+		if out.Kind == "" {
+			out.Kind = fault.Internal.String()
+		}
+		return log.PutDead(ctx, out)
+	}
+}
+
+// DefaultDir is where `mem up` keeps its data: $MNEME_DIR, else
+// $XDG_DATA_HOME/mneme, else ~/.local/share/mneme.
+func DefaultDir(getenv func(string) string) string {
+	if d := getenv("MNEME_DIR"); d != "" {
+		return d
+	}
+	base := getenv("XDG_DATA_HOME")
+	if base == "" || !filepath.IsAbs(base) { // the XDG base directory rule: relative paths are ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ".mneme"
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "mneme")
+}
+
+// hostOf cuts a scheme off an address people may give as a URL.
+func hostOf(addr string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+}
+
+// Counter is the token counter for commands that need no server.
+func Counter() (func(string) int, error) { return counter() }
+
+// EmbeddingSpace is the space of the built-in embedder.
+func EmbeddingSpace() (memory.Space, error) {
+	e, err := newEmbedder()
+	if err != nil {
+		return memory.Space{}, err
+	}
+	return e.Space(), nil
+}
+
+// Versions names every format and policy version that this program writes.
+func Versions() map[string]string {
+	return map[string]string{
+		"record": strconv.Itoa(memory.Version), "chunk_policy": memory.ChunkPolicy, "reader": transcript.ReaderVersion,
+		"redact_rules": redact.RulesVersion, "gate_policy": extractpolicy.New(extractive.Options{}).Name(),
+	}
+}

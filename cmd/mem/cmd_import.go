@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/questions"
+)
+
+func (a *app) cmdImport() *cobra.Command {
+	var yes, dry bool
+	c := &cobra.Command{
+		Use:   "import [DIR]",
+		Short: "Import the history of a coding agent; shows first what would go where",
+		Long: `Import the history of a coding agent, such as ~/.claude/projects (the default).
+
+It first shows projects, files and bytes, which folder belongs to which project,
+where the text goes and what it costs; with --yes it uploads. Files that are in
+the log already cost nothing, so an interrupted import goes on when run again.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) == 1 {
+				dir = args[0]
+			} else if home, err := os.UserHomeDir(); err == nil {
+				dir = filepath.Join(home, ".claude", "projects")
+			}
+			return a.importDir(c.Context(), dir, yes && !dry)
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "upload")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only show (the default without --yes)")
+	return c
+}
+
+// importPlan is what one project would get.
+type importPlan struct {
+	Project string   `json:"project"`
+	Folders []string `json:"folders"`
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"`
+	Turns   int      `json:"turns"`
+	files   []string
+}
+
+func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
+	files, err := a.files([]string{dir})
+	if err != nil {
+		return err
+	}
+	plans := map[string]*importPlan{}
+	skippedFiles := 0
+	m := a.meter("reading", int64(len(files)), false)
+	for _, f := range files {
+		m.add(1)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p, cwds, turns, err := planFile(f)
+		if err != nil {
+			skippedFiles++
+			fmt.Fprintf(a.err, "%s: not read: %v\n", f, err)
+			continue
+		}
+		if turns == 0 {
+			skippedFiles++
+			continue
+		}
+		if a.project != "" {
+			p = a.project
+		}
+		pl := plans[p]
+		if pl == nil {
+			pl = &importPlan{Project: p, Folders: []string{}}
+			plans[p] = pl
+		}
+		for _, c := range cwds {
+			if !slices.Contains(pl.Folders, c) {
+				pl.Folders = append(pl.Folders, c)
+			}
+		}
+		if st, err := os.Stat(f); err == nil {
+			pl.Bytes += st.Size()
+		}
+		pl.Files++
+		pl.Turns += turns
+		pl.files = append(pl.files, f)
+	}
+	m.done()
+	names := slices.Sorted(maps.Keys(plans))
+	if err := a.printPlan(dir, plans, names, skippedFiles, upload); err != nil {
+		return err
+	}
+	if !upload || len(names) == 0 {
+		return nil
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, n := range names {
+		total += len(plans[n].files)
+	}
+	m = a.meter("import", int64(total), false)
+	defer m.done()
+	done, bad := map[string]int{}, 0
+	for _, n := range names {
+		for _, f := range plans[n].files {
+			l, err := a.upload(ctx, c, n, f)
+			m.add(1)
+			if err != nil {
+				if _, ok := errors.AsType[noServer](err); ok || ctx.Err() != nil {
+					return errors.Join(err, ctx.Err())
+				}
+				bad++
+				fmt.Fprintf(a.err, "%s: %v\n", f, err)
+				continue
+			}
+			done[l.Outcome]++
+		}
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"done": done, "failed": bad})
+	}
+	for _, k := range sortedKeys(done) {
+		fmt.Fprintf(a.out, "%d %s\n", done[k], k)
+	}
+	if bad > 0 {
+		return fault.New(fault.Unavailable, "%d files were not uploaded; run it again to go on", bad)
+	}
+	return nil
+}
+
+func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string, skippedFiles int, upload bool) error {
+	if a.json {
+		list := make([]*importPlan, 0, len(names))
+		for _, n := range names {
+			list = append(list, plans[n])
+		}
+		return a.printJSON(map[string]any{
+			"dir": dir, "projects": list, "skipped": skippedFiles, "destination": "this Mneme only", "cost_usd": 0, "upload": upload,
+		})
+	}
+	if len(names) == 0 {
+		fmt.Fprintf(a.out, "%s: nothing to import (%d files hold no conversation)\n", dir, skippedFiles)
+		return errNothing
+	}
+	for _, n := range names {
+		p := plans[n]
+		fmt.Fprintf(a.out, "%-32s %4d files  %8s  %6d turns\n", n, p.Files, sizeText(p.Bytes), p.Turns)
+		for _, f := range p.Folders {
+			fmt.Fprintf(a.out, "    %s\n", f)
+		}
+	}
+	if skippedFiles > 0 {
+		fmt.Fprintf(a.out, "%d files hold no conversation\n", skippedFiles)
+	}
+	fmt.Fprintln(a.out, "The text goes to this Mneme only; secrets are redacted before it is stored; no model is called, so it costs nothing.")
+	if !upload {
+		fmt.Fprintln(a.out, "Run it again with --yes to import.")
+	}
+	return nil
+}
+
+// planFile reads one transcript and names its project: that of its first
+// folder, seen on this disk where it still exists. A file of several projects
+// goes to `_auto`, where each record's own folder decides.
+func planFile(path string) (project string, cwds []string, turns int, err error) {
+	f, r, err := read(path)
+	if err != nil {
+		return "", nil, 0, err
+	}
+	defer f.Close()
+	projects := map[string]bool{}
+	for t, err := range r.Turns() {
+		if err != nil {
+			return "", nil, 0, err
+		}
+		turns++
+		if t.Cwd == "" || slices.Contains(cwds, t.Cwd) {
+			continue
+		}
+		cwds = append(cwds, t.Cwd)
+		name, _ := questions.Projects{}.Resolve(t.Cwd, t.Remote)
+		if exists(t.Cwd) {
+			name = projectOf(t.Cwd)
+		}
+		projects[name] = true
+		if project == "" {
+			project = name
+		}
+	}
+	switch len(projects) {
+	case 0:
+		return "_auto", cwds, turns, nil
+	case 1:
+		return project, cwds, turns, nil
+	}
+	return "_auto", cwds, turns, nil
+}

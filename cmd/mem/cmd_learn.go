@@ -1,0 +1,361 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// learned is what the server says of one file.
+type learned struct {
+	Project      string          `json:"project"`
+	Status       string          `json:"status"`
+	ChunksSeen   int             `json:"chunks_seen"`
+	ChunksUsed   int             `json:"chunks_used"`
+	Memory       string          `json:"memory"`
+	MemoryTokens int             `json:"memory_tokens"`
+	Stored       bool            `json:"stored"`
+	Model        string          `json:"model"`
+	JobID        string          `json:"job_id"`
+	StatusURL    string          `json:"status_url"`
+	Outcome      string          `json:"outcome"`
+	Reason       string          `json:"reason,omitempty"`
+	Questions    []learnedStream `json:"questions"`
+	File         string          `json:"file,omitempty"`
+}
+
+type learnedStream struct {
+	Project      string `json:"project"`
+	QueryID      string `json:"query_id"`
+	Stream       string `json:"stream"`
+	Done         bool   `json:"done"`
+	ChunksSeen   int    `json:"chunks_seen"`
+	ChunksUsed   int    `json:"chunks_used"`
+	MemoryTokens int    `json:"memory_tokens"`
+}
+
+type learnFlags struct {
+	wait    bool
+	timeout time.Duration
+	query   string
+	budget  int
+	chunk   int
+}
+
+func (a *app) cmdLearn() *cobra.Command {
+	var f learnFlags
+	c := &cobra.Command{
+		Use:   "learn FILE|DIR…",
+		Short: "Upload transcripts and notes, in the order given",
+		Long: `Upload transcripts and notes, in the order given; a folder gives its files in
+name order. It returns when the last one stands in the log; --wait also waits
+until every standing question has looked at them, and prints what they kept.
+
+Without --project the files belong to the project of the repository you stand
+in; outside one, each record's own working directory decides. "-" reads text
+from standard input.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.learn(c.Context(), args, f) },
+	}
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the gate and print what was kept")
+	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits for one file")
+	c.Flags().StringVarP(&f.query, "query", "q", "", "answer this question from the file alone (an ad-hoc stream)")
+	c.Flags().IntVar(&f.budget, "memory-budget", 0, "tokens of the ad-hoc memory (default 4096)")
+	c.Flags().IntVar(&f.chunk, "chunk-size", 0, "characters of a note's chunk (default 2000)")
+	return c
+}
+
+func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	files, err := a.files(args)
+	if err != nil {
+		return err
+	}
+	project, err := a.target(ctx, c)
+	if err != nil {
+		return err
+	}
+	m := a.meter("learn", int64(len(files)), false)
+	defer m.done()
+	var bad []error
+	for _, file := range files {
+		l, err := a.learnFile(ctx, c, project, file, f)
+		m.add(1)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if _, ok := errors.AsType[noServer](err); ok {
+				return err
+			}
+			bad = append(bad, fmt.Errorf("%s: %w", file, err))
+			fmt.Fprintf(a.err, "%s: %v\n", file, err)
+			continue
+		}
+		l.File = file
+		if err := a.printLearned(l, f); err != nil {
+			return err
+		}
+		if l.Status == "refused" {
+			bad = append(bad, fault.New(fault.Invalid, "%s: %s", file, l.Reason))
+		}
+	}
+	if len(bad) > 0 {
+		if len(files) == 1 {
+			return bad[0]
+		}
+		return fault.As(fault.KindOf(bad[0]), fmt.Errorf("%d of %d files were not learned; the others are kept", len(bad), len(files)))
+	}
+	return nil
+}
+
+// target is where files go: the project named, else that of the repository,
+// else `_auto`.
+func (a *app) target(ctx context.Context, c *client) (string, error) {
+	if a.project != "" {
+		known, err := c.known(ctx)
+		if err != nil {
+			return "", err
+		}
+		p, err := byPrefix(known, a.project)
+		if err == nil && !memory.ValidName(p) {
+			err = usageError{fmt.Errorf("--project %q: a project is [a-z0-9][a-z0-9._-]{0,62}", p)}
+		}
+		return p, err
+	}
+	if p, ok := workingProject(); ok {
+		return p, nil
+	}
+	return "_auto", nil
+}
+
+// skipped are files of a transcript folder that hold no conversation.
+func skipped(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "journal.jsonl" || name == "sessions-index.json" || strings.HasSuffix(name, ".meta.json")
+}
+
+// files lists what the arguments name: files as they are, folders walked in
+// name order.
+func (a *app) files(args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		if arg == "-" {
+			out = append(out, arg)
+			continue
+		}
+		st, err := os.Stat(arg)
+		if err != nil {
+			return nil, fault.At(fault.Invalid, arg, "name a file or a folder", "%v", errors.Unwrap(err))
+		}
+		if !st.IsDir() {
+			out = append(out, arg)
+			continue
+		}
+		n := len(out)
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != arg && strings.HasPrefix(d.Name(), "."):
+				return filepath.SkipDir
+			case d.Type().IsRegular() && !skipped(d.Name()):
+				out = append(out, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fault.As(fault.Invalid, err)
+		}
+		if len(out) == n {
+			return nil, fault.At(fault.Invalid, arg, "name a folder that holds transcripts or notes", "no file in it")
+		}
+	}
+	return out, nil
+}
+
+func (a *app) learnFile(ctx context.Context, c *client, project, file string, f learnFlags) (learned, error) {
+	if file == "-" || f.query != "" || f.chunk != 0 {
+		return a.learnText(ctx, c, project, file, f)
+	}
+	l, err := a.upload(ctx, c, project, file)
+	if err != nil || !f.wait {
+		return l, err
+	}
+	return awaitJob(ctx, c, l, f.timeout)
+}
+
+// upload streams one file; its hash names it, so that the same file twice is
+// one object.
+func (a *app) upload(ctx context.Context, c *client, project, file string) (l learned, err error) {
+	h, err := os.Open(file)
+	if err != nil {
+		return l, fault.As(fault.Invalid, err)
+	}
+	defer h.Close()
+	sum := sha256.New()
+	size, err := io.Copy(sum, h)
+	if err != nil {
+		return l, fault.As(fault.Invalid, err)
+	}
+	if _, err := h.Seek(0, io.SeekStart); err != nil {
+		return l, fault.As(fault.Invalid, err)
+	}
+	var body io.Reader = h
+	if size == 0 {
+		body = http.NoBody
+	} else if size > 8<<20 {
+		m := a.meter(filepath.Base(file), size, true)
+		defer m.done()
+		body = io.NopCloser(m.reader(h))
+	}
+	path := "/memory/files/" + url.PathEscape(project) + "/" + url.PathEscape(filepath.Base(file)) + "?sha256=" + hex.EncodeToString(sum.Sum(nil))
+	resp, err := c.do(ctx, http.MethodPut, path, "application/octet-stream", body, size)
+	if err != nil {
+		return l, err
+	}
+	return l, decode(resp, &l)
+}
+
+func (a *app) learnText(ctx context.Context, c *client, project, file string, f learnFlags) (l learned, err error) {
+	if project == "_auto" {
+		return l, usageError{errors.New("name a project with --project")}
+	}
+	var b []byte
+	name := "note.md"
+	if file == "-" {
+		b, err = io.ReadAll(io.LimitReader(a.in, 16<<20))
+	} else {
+		b, err = os.ReadFile(file)
+		name = filepath.Base(file)
+	}
+	if err != nil {
+		return l, fault.As(fault.Invalid, err)
+	}
+	body := map[string]any{"project": project, "text": string(bytes.ToValidUTF8(b, []byte("\uFFFD"))), "name": name}
+	if f.query != "" {
+		body["query"] = f.query
+	}
+	if f.budget != 0 {
+		body["memory_budget"] = f.budget
+	}
+	if f.chunk != 0 {
+		body["chunk_size"] = f.chunk
+	}
+	if err := c.send(ctx, http.MethodPost, "/memory/learn", body, &l); err != nil {
+		return l, err
+	}
+	if f.wait && f.query == "" {
+		return awaitJob(ctx, c, l, f.timeout)
+	}
+	return l, nil
+}
+
+// awaitJob asks the log until the part is done in every stream.
+func awaitJob(ctx context.Context, c *client, l learned, timeout time.Duration) (learned, error) {
+	stored, end := l.Stored, time.Now().Add(timeout)
+	for l.JobID != "" {
+		var next learned
+		if err := c.get(ctx, "/memory/ingest/"+l.JobID+"?wait=20s", &next); err != nil {
+			return l, err
+		}
+		next.Stored = stored
+		if !stored {
+			next.ChunksUsed = 0 // a repeat uses none (brief D8)
+		}
+		if next.Status != "running" {
+			return next, nil
+		}
+		if time.Now().After(end) {
+			return next, fault.At(fault.Unavailable, "job "+l.JobID, "ask again with: mem wait", "still running after %v", timeout)
+		}
+	}
+	return l, nil
+}
+
+func (a *app) printLearned(l learned, f learnFlags) error {
+	if a.json {
+		return a.printJSON(l)
+	}
+	switch l.Outcome {
+	case "admitted":
+		if f.wait || f.query != "" {
+			fmt.Fprintf(a.out, "%s  project %s: %d chunks seen, %d used, memory of %d tokens\n", l.File, l.Project, l.ChunksSeen, l.ChunksUsed, l.MemoryTokens)
+		} else {
+			fmt.Fprintf(a.out, "%s  project %s: %d chunks\n", l.File, l.Project, l.ChunksSeen)
+		}
+	case "duplicate":
+		fmt.Fprintf(a.out, "%s  project %s: known already, 0 chunks used\n", l.File, l.Project)
+	default:
+		fmt.Fprintf(a.out, "%s  %s: %s\n", l.File, l.Outcome, l.Reason)
+	}
+	if (f.wait || f.query != "") && l.Memory != "" {
+		fmt.Fprintf(a.out, "\n%s\n\n", strings.TrimSpace(l.Memory))
+	}
+	return nil
+}
+
+func (a *app) cmdWait() *cobra.Command {
+	timeout := 60 * time.Second
+	c := &cobra.Command{
+		Use:   "wait",
+		Short: "Return when nothing is in flight",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			return waitDone(c.Context(), cl, timeout)
+		},
+	}
+	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait")
+	return c
+}
+
+// waitDone returns when a sweep would find nothing.
+func waitDone(ctx context.Context, c *client, timeout time.Duration) error {
+	end := time.Now().Add(timeout)
+	for {
+		left := max(0, min(time.Until(end), 30*time.Second))
+		var out struct {
+			Done    bool           `json:"done"`
+			Pending map[string]any `json:"pending"`
+		}
+		if err := c.get(ctx, "/memory/wait?timeout="+left.Round(time.Millisecond).String(), &out); err != nil {
+			return err
+		}
+		if out.Done {
+			return nil
+		}
+		if time.Now().After(end) {
+			var what []string
+			for k, v := range out.Pending {
+				if v != float64(0) && v != false {
+					what = append(what, fmt.Sprintf("%s: %v", k, v))
+				}
+			}
+			slices.Sort(what)
+			return fault.At(fault.Unavailable, "wait", "mem dead lists what was given up", "still in flight after %v (%s)", timeout, strings.Join(what, ", "))
+		}
+	}
+}

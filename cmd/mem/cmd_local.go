@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru/gateeval"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/redact"
+	"github.com/mneme-ai/mneme/shared/transcript"
+)
+
+// read opens a transcript of this disk.
+func read(path string) (*os.File, *transcript.Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fault.As(fault.Invalid, err)
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fault.At(fault.Invalid, path, "name a file", "is a folder")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	r, err := transcript.Open(f, transcript.Options{Object: path, ModTime: st.ModTime()})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return f, r, nil
+}
+
+// rawSHA is the hash by which the log knows a file: over its decompressed bytes.
+func rawSHA(path string) (sha memory.SHA, err error) {
+	f, r, err := read(path)
+	if err != nil {
+		if !exists(path) {
+			return "", fault.At(fault.Invalid, path, "give a hash of 64 hex digits or a file", "neither a hash nor a file")
+		}
+		return "", err
+	}
+	defer f.Close()
+	for _, err := range r.Turns() {
+		if err != nil {
+			return "", err
+		}
+	}
+	return r.Stats().RawSHA256, nil
+}
+
+func (a *app) cmdRead() *cobra.Command {
+	var stats bool
+	c := &cobra.Command{
+		Use:   "read FILE…",
+		Short: "Read a transcript without a server: its turns, or what it holds (--stats)",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, path := range args {
+				if err := a.read(path, stats); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&stats, "stats", false, "print counts instead of turns")
+	return c
+}
+
+func (a *app) read(path string, stats bool) error {
+	f, r, err := read(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// The marks of this command are its own: no tenant key is at hand.
+	red := redact.New([]byte("mem read: local marks"))
+	for t, err := range r.Turns() {
+		if err != nil {
+			return fault.As(fault.Invalid, fmt.Errorf("%s: %w", path, err))
+		}
+		if stats {
+			continue
+		}
+		text, _ := red.Redact(t.Text())
+		if a.json {
+			err = a.printJSON(map[string]any{
+				"id": t.ID, "session": t.Session, "role": t.Role, "kind": t.Kind, "trust": t.Trust, "time": t.TimeRaw,
+				"cwd": t.Cwd, "line": t.Line, "from": t.From, "to": t.To, "text": text, "tool": t.Tool, "abandoned": t.Abandoned,
+			})
+		} else {
+			_, err = fmt.Fprintf(a.out, "[%s %s] line %d\n%s\n\n", t.Role, strings.TrimSpace(string(t.Kind)+" "+t.TimeRaw), t.Line, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	st := r.Stats()
+	if why := st.Unsupported; why != "" {
+		if stats && a.json {
+			if err := a.printJSON(st.Golden(filepath.Base(path))); err != nil {
+				return err
+			}
+		}
+		return fault.At(fault.Invalid, path, "docs/FORMATS.md lists the formats that are read", "%s", why)
+	}
+	if !stats {
+		return nil
+	}
+	g := st.Golden(filepath.Base(path))
+	if a.json {
+		return a.printJSON(g)
+	}
+	b, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s (%s)\n", path, r.Format())
+	for _, k := range sortedKeys(m) {
+		v, err := json.Marshal(m[k])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "  %-22s %s\n", k, v)
+	}
+	return nil
+}
+
+func (a *app) cmdTokens() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tokens FILE…",
+		Short: "Count Qwen2.5 tokens without a server; - reads standard input",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			count, err := wire.Counter()
+			if err != nil {
+				return err
+			}
+			for _, path := range args {
+				var b []byte
+				if path == "-" {
+					b, err = io.ReadAll(a.in)
+				} else {
+					b, err = os.ReadFile(path)
+				}
+				if err != nil {
+					return fault.As(fault.Invalid, err)
+				}
+				n := count(string(b))
+				if a.json {
+					err = a.printJSON(map[string]any{"file": path, "tokens": n, "bytes": len(b)})
+				} else {
+					_, err = fmt.Fprintf(a.out, "%d\t%s\n", n, path)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) cmdEval() *cobra.Command {
+	c := &cobra.Command{
+		Use: "eval", Short: "Measure, without a server", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(&cobra.Command{
+		Use:   "gate PATH…",
+		Short: "Recall and false-open of the built-in gate on labelled chats",
+		Long: `Recall and false-open of the built-in gate on labelled chats.
+
+PATH is a folder of SDE-bench's shape (decisions.jsonl, decoys.jsonl,
+tasks.jsonl) or JSON Lines of {id, open, messages | text}; lines whose open is
+null are left out. Intervals are exact 95 % binomial ones.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, path := range args {
+				rep, err := gateeval.Run(path)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					if err := a.printJSON(rep); err != nil {
+						return err
+					}
+					continue
+				}
+				fmt.Fprintf(a.out, "%s\n%s\n", path, rep)
+			}
+			return nil
+		},
+	})
+	return c
+}
+
+func (a *app) cmdDoctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that everything works, and say what to do where it does not",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
+	}
+}
+
+type finding struct {
+	Check string `json:"check"`
+	OK    bool   `json:"ok"`
+	Msg   string `json:"msg"`
+	Cure  string `json:"cure,omitempty"`
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	var out []finding
+	add := func(check string, err error, ok string) bool {
+		f := finding{Check: check, OK: err == nil, Msg: ok}
+		if err != nil {
+			f.Msg, f.Cure = err.Error(), fault.HintOf(err)
+		}
+		out = append(out, f)
+		return err == nil
+	}
+	count, err := wire.Counter()
+	if add("tokenizer", err, "Qwen2.5 vocabulary, hash checked") && count("Hello world") != 2 {
+		add("tokenizer", fault.New(fault.Corrupt, "counts wrong"), "")
+	}
+	space, err := wire.EmbeddingSpace()
+	add("embedding", err, fmt.Sprintf("%s, %d dimensions, space %s", space.Model, space.Dims, space.ID))
+	c, err := a.client()
+	if add("server", err, "addresses found") {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		resp, err := c.do(ctx, http.MethodGet, "/healthz", "", nil, -1)
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		if add("api", err, c.base+" answers") {
+			var st struct {
+				Pending map[string]any `json:"pending"`
+			}
+			err = c.get(ctx, "/memory/status", &st)
+			add("token", err, "accepted")
+			var dead struct {
+				Dead []json.RawMessage `json:"dead"`
+			}
+			err = c.get(ctx, "/memory/dead", &dead)
+			if err == nil && len(dead.Dead) > 0 {
+				err = fault.At(fault.Unavailable, "", "mem dead lists them", "%d dead letters", len(dead.Dead))
+			}
+			add("dead letters", err, "none")
+		}
+		if a.getenv("MNEME_URL") == "" || a.dir != "" {
+			add("s3 endpoint", wire.ProbeS3(ctx, a.folder()), "answers, and takes the key")
+		}
+	}
+	bad := false
+	for _, f := range out {
+		bad = bad || !f.OK
+		if a.json {
+			continue
+		}
+		mark := "ok  "
+		if !f.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(a.out, "%s  %-13s %s\n", mark, f.Check, f.Msg)
+		if f.Cure != "" {
+			fmt.Fprintf(a.out, "                    cure: %s\n", f.Cure)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"ok": !bad, "checks": out}); err != nil {
+			return err
+		}
+	}
+	if bad {
+		return errNothing
+	}
+	return nil
+}

@@ -1,0 +1,386 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+func newHTTP() *http.Client {
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func (a *app) cmdVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Check the whole log and the indexes, and print their hashes",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			m := a.meter("verify", -1, false)
+			var v struct {
+				OK        bool                  `json:"ok"`
+				LogHash   memory.SHA            `json:"log_hash"`
+				IndexHash memory.SHA            `json:"index_hash"`
+				Streams   map[string]memory.SHA `json:"streams"`
+				Problems  []string              `json:"problems"`
+				Counts    json.RawMessage       `json:"counts"`
+				Index     json.RawMessage       `json:"index"`
+			}
+			err = cl.long(c.Context(), http.MethodGet, "/memory/verify", func(p json.RawMessage) { m.add(1) }, &v)
+			m.done()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = a.printJSON(v)
+			} else {
+				fmt.Fprintf(a.out, "log_hash    %s\nindex_hash  %s\n", v.LogHash, v.IndexHash)
+				for _, s := range sortedKeys(v.Streams) {
+					fmt.Fprintf(a.out, "  %s  %s\n", v.Streams[s], s)
+				}
+				for _, p := range v.Problems {
+					fmt.Fprintln(a.out, "problem:", p)
+				}
+				if v.OK {
+					fmt.Fprintln(a.out, "ok")
+				}
+			}
+			if err == nil && !v.OK {
+				return errNothing
+			}
+			return err
+		},
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (a *app) cmdRebuild() *cobra.Command {
+	fromLog := true
+	c := &cobra.Command{
+		Use:   "rebuild",
+		Short: "Drop every index and fill it again from the log, with no model call",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			m := a.meter("rebuild", -1, false)
+			var out struct {
+				IndexHash   memory.SHA `json:"index_hash"`
+				Nodes       int64      `json:"nodes"`
+				Passages    int64      `json:"passages"`
+				PolicyCalls int64      `json:"policy_calls"`
+				ModelCalls  int64      `json:"model_calls"`
+			}
+			err = cl.long(c.Context(), http.MethodPost, "/memory/rebuild", func(p json.RawMessage) {
+				var s struct{ Done, Of int64 }
+				if json.Unmarshal(p, &s) == nil {
+					m.set(s.Done, s.Of)
+				}
+			}, &out)
+			m.done()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(out)
+			}
+			fmt.Fprintf(a.out, "index_hash  %s\n%d nodes, %d passages, %d policy calls, %d model calls\n", out.IndexHash, out.Nodes, out.Passages, out.PolicyCalls, out.ModelCalls)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&fromLog, "from-log", true, "the log is the only source there is")
+	return c
+}
+
+func (a *app) cmdStatus() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "What is in flight, and what was done since the start",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			var raw map[string]json.RawMessage
+			if err := cl.get(c.Context(), "/memory/status", &raw); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(raw)
+			}
+			for _, k := range sortedKeys(raw) {
+				fmt.Fprintf(a.out, "%-13s %s\n", k, raw[k])
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) cmdDead() *cobra.Command {
+	return &cobra.Command{
+		Use:   "dead",
+		Short: "List dead letters: events and objects that were given up",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			var raw struct {
+				Dead []json.RawMessage `json:"dead"`
+			}
+			if err := cl.get(c.Context(), "/memory/dead", &raw); err != nil {
+				return err
+			}
+			if len(raw.Dead) == 0 && !a.json {
+				fmt.Fprintln(a.out, "none")
+			}
+			for _, line := range raw.Dead {
+				if a.json {
+					fmt.Fprintln(a.out, string(line))
+					continue
+				}
+				var d struct {
+					Function  string    `json:"function"`
+					EventType string    `json:"event_type"`
+					Subject   string    `json:"subject"`
+					Kind      string    `json:"kind"`
+					Error     string    `json:"error"`
+					Hint      string    `json:"hint"`
+					Attempts  int       `json:"attempts"`
+					At        time.Time `json:"at"`
+				}
+				if err := json.Unmarshal(line, &d); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.out, "%s  %s %s %s after %d: %s: %s", age(&d.At), d.Function, d.EventType, d.Subject, d.Attempts, d.Kind, d.Error)
+				if d.Hint != "" {
+					fmt.Fprintf(a.out, " (%s)", d.Hint)
+				}
+				fmt.Fprintln(a.out)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) cmdToken() *cobra.Command {
+	return &cobra.Command{
+		Use:   "token",
+		Short: "Print the API token of the folder",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			creds, err := wire.ReadCredentials(a.folder())
+			if err != nil {
+				return noServer{err}
+			}
+			if a.json {
+				return a.printJSON(map[string]string{"token": creds.Token.Reveal()})
+			}
+			fmt.Fprintln(a.out, creds.Token.Reveal())
+			return nil
+		},
+	}
+}
+
+func (a *app) cmdS3() *cobra.Command {
+	c := &cobra.Command{
+		Use: "s3", Short: "The S3 endpoint of mem up", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(&cobra.Command{
+		Use:   "env",
+		Short: "Print what S3 clients need, as shell exports",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			creds, err := wire.ReadCredentials(a.folder())
+			if err != nil {
+				return noServer{err}
+			}
+			r, err := wire.ReadReady(a.folder())
+			if err != nil {
+				return noServer{err}
+			}
+			env := [][2]string{
+				{"AWS_ENDPOINT_URL", r.S3}, {"AWS_ACCESS_KEY_ID", creds.S3AccessKey.Reveal()},
+				{"AWS_SECRET_ACCESS_KEY", creds.S3SecretKey.Reveal()}, {"AWS_REGION", "us-east-1"},
+			}
+			if a.json {
+				m := map[string]string{}
+				for _, e := range env {
+					m[e[0]] = e[1]
+				}
+				return a.printJSON(m)
+			}
+			for _, e := range env {
+				fmt.Fprintf(a.out, "export %s=%s\n", e[0], e[1])
+			}
+			return nil
+		},
+	})
+	return c
+}
+
+func (a *app) cmdVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and the formats it writes",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := wire.Versions()
+			v["mem"] = version
+			if bi, ok := debug.ReadBuildInfo(); ok {
+				v["go"] = bi.GoVersion
+			}
+			if a.json {
+				return a.printJSON(v)
+			}
+			for _, k := range sortedKeys(v) {
+				fmt.Fprintf(a.out, "%-14s %s\n", k, v[k])
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) cmdQuestion() *cobra.Command {
+	c := &cobra.Command{
+		Use: "question", Aliases: []string{"questions"}, Short: "The standing questions of a project", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	call := func(do func(ctx context.Context, cl *client, project string, args []string) error) func(*cobra.Command, []string) error {
+		return func(c *cobra.Command, args []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			p, err := a.one(c.Context(), cl)
+			if err != nil {
+				return err
+			}
+			return do(c.Context(), cl, p, args)
+		}
+	}
+	var exitGate bool
+	add := &cobra.Command{
+		Use: "add ID QUESTION…", Short: "Ask a new question, or give one a new wording; it is back-filled over all that is admitted",
+		Args: cobra.MinimumNArgs(2),
+		RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
+			var out questionSet
+			err := cl.send(ctx, http.MethodPost, "/memory/questions", map[string]any{
+				"project": project, "id": args[0], "question": strings.Join(args[1:], " "), "exit_gate": exitGate,
+			}, &out)
+			if err != nil {
+				return err
+			}
+			return a.printQuestions(out, args[0])
+		}),
+	}
+	add.Flags().BoolVar(&exitGate, "exit-gate", false, "act on the exit gate")
+	c.AddCommand(add,
+		&cobra.Command{
+			Use: "list", Short: "List them", Args: cobra.NoArgs,
+			RunE: call(func(ctx context.Context, cl *client, project string, _ []string) error {
+				var out questionSet
+				if err := cl.get(ctx, "/memory/questions"+queryString("project", project), &out); err != nil {
+					return err
+				}
+				return a.printQuestions(out, "")
+			}),
+		},
+		&cobra.Command{
+			Use: "show ID", Short: "Show one, with the stream that answers it", Args: cobra.ExactArgs(1),
+			RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
+				var out questionSet
+				if err := cl.get(ctx, "/memory/questions"+queryString("project", project), &out); err != nil {
+					return err
+				}
+				return a.printQuestions(out, args[0])
+			}),
+		},
+		&cobra.Command{
+			Use: "rm ID", Short: "Stop asking one; what the log holds of it stays", Args: cobra.ExactArgs(1),
+			RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
+				var out questionSet
+				resp, err := cl.do(ctx, http.MethodDelete, "/memory/questions/"+url.PathEscape(args[0])+queryString("project", project), "", nil, -1)
+				if err != nil {
+					return err
+				}
+				if err := decode(resp, &out); err != nil {
+					return err
+				}
+				return a.printQuestions(out, "")
+			}),
+		},
+	)
+	return c
+}
+
+type questionSet struct {
+	Project   string `json:"project"`
+	Default   bool   `json:"default"`
+	Questions []struct {
+		ID       string `json:"id"`
+		Question string `json:"question"`
+		ExitGate bool   `json:"exit_gate,omitempty"`
+		Stream   string `json:"stream"`
+		Serving  string `json:"serving"`
+		CaughtUp bool   `json:"caught_up"`
+	} `json:"questions"`
+}
+
+// printQuestions prints the set, or the one with the given id.
+func (a *app) printQuestions(s questionSet, only string) error {
+	if only != "" {
+		for _, q := range s.Questions {
+			if q.ID != only {
+				continue
+			}
+			if a.json {
+				return a.printJSON(q)
+			}
+			fmt.Fprintf(a.out, "%s\n  %s\n  stream %s, served by %s, caught up: %t\n", q.ID, q.Question, q.Stream, q.Serving, q.CaughtUp)
+			return nil
+		}
+		fmt.Fprintf(a.err, "mem: project %s has no question %q\n", s.Project, only)
+		return errNothing
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	if s.Default {
+		fmt.Fprintf(a.out, "project %s (the default set)\n", s.Project)
+	} else {
+		fmt.Fprintf(a.out, "project %s\n", s.Project)
+	}
+	for _, q := range s.Questions {
+		fmt.Fprintf(a.out, "  %-14s %s\n", q.ID, q.Question)
+	}
+	return nil
+}

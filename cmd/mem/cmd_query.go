@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+type queryFlags struct {
+	level        string
+	limit        int
+	since, until string
+}
+
+func (a *app) cmdQuery() *cobra.Command {
+	f := queryFlags{}
+	c := &cobra.Command{
+		Use:   "query QUESTION…",
+		Short: "Ask; every answer cites the exact span it came from",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			p, err := a.scope(c.Context(), cl)
+			if err != nil {
+				return err
+			}
+			return a.ask(c.Context(), cl, p, strings.Join(args, " "), f)
+		},
+	}
+	c.Flags().StringVar(&f.level, "level", "", "L0 evidence, L1 memory, L2 synthesis, raw; several with commas (default: memory and evidence)")
+	c.Flags().IntVarP(&f.limit, "limit", "n", 10, "results, 1 to 100")
+	c.Flags().StringVar(&f.since, "since", "", "only what was said from this day or time on")
+	c.Flags().StringVar(&f.until, "until", "", "only what was said before this day or time")
+	return c
+}
+
+// answer is what the server says; the whole body is printed as it is with --json.
+type answer struct {
+	Query    string   `json:"query"`
+	Project  string   `json:"project"`
+	Degraded []string `json:"degraded"`
+	TookMS   float64  `json:"took_ms"`
+	Notice   string   `json:"notice"`
+	Results  []struct {
+		SHA256       memory.SHA   `json:"sha256"`
+		Level        memory.Level `json:"level"`
+		Project      string       `json:"project"`
+		QueryID      string       `json:"query_id"`
+		Text         string       `json:"text"`
+		Score        float64      `json:"score"`
+		Reason       string       `json:"reason"`
+		Kept         bool         `json:"kept"`
+		SupersededBy []memory.SHA `json:"superseded_by"`
+		Citations    []struct {
+			Object string      `json:"object"`
+			Start  int64       `json:"start"`
+			End    int64       `json:"end"`
+			Quote  string      `json:"quote"`
+			Role   memory.Role `json:"role"`
+			Time   *time.Time  `json:"time"`
+			Node   memory.SHA  `json:"node"`
+		} `json:"citations"`
+	} `json:"results"`
+}
+
+func (a *app) ask(ctx context.Context, c *client, project, question string, f queryFlags) error {
+	var raw json.RawMessage
+	limit := ""
+	if f.limit != 0 {
+		limit = strconv.Itoa(f.limit)
+	}
+	if err := c.get(ctx, "/memory/query"+queryString("query", question, "project", project, "level", f.level, "limit", limit, "since", f.since, "until", f.until), &raw); err != nil {
+		return err
+	}
+	var ans answer
+	if err := json.Unmarshal(raw, &ans); err != nil {
+		return err
+	}
+	if a.json {
+		if _, err := a.out.Write(append(raw, '\n')); err != nil {
+			return err
+		}
+	} else {
+		a.printAnswer(ans)
+	}
+	if len(ans.Results) == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+// shownCitations is how many citations people see of one result; --json has all.
+const shownCitations = 3
+
+func (a *app) printAnswer(ans answer) {
+	for _, d := range ans.Degraded {
+		fmt.Fprintf(a.err, "note: the %s search did not answer; the other decided alone\n", d)
+	}
+	if len(ans.Results) == 0 {
+		fmt.Fprintln(a.out, ans.Notice)
+		return
+	}
+	if ans.Notice != "" {
+		fmt.Fprintln(a.out, ans.Notice)
+	}
+	for i, r := range ans.Results {
+		mark := ""
+		if len(r.SupersededBy) > 0 {
+			mark = "  (superseded)"
+		}
+		head := string(r.Level)
+		if r.QueryID != "" {
+			head += " " + r.QueryID
+		}
+		fmt.Fprintf(a.out, "%d. %s%s\n", i+1, indent(r.Text, "   "), mark)
+		fmt.Fprintf(a.out, "   %s · %s · score %.2f · %s\n", head, r.Project, r.Score, r.Reason)
+		for j, c := range r.Citations {
+			if j == shownCitations {
+				fmt.Fprintf(a.out, "   … and %d more\n", len(r.Citations)-j)
+				break
+			}
+			who := strings.TrimSpace(string(c.Role) + " " + age(c.Time))
+			fmt.Fprintf(a.out, "   └ %s bytes %d-%d (%s)\n", c.Object, c.Start, c.End, who)
+			if r.Level != memory.L0 && r.Level != memory.LevelRaw {
+				fmt.Fprintf(a.out, "     “%s”\n", indent(c.Quote, "     "))
+			}
+		}
+		fmt.Fprintln(a.out)
+	}
+}
+
+// indent puts a text's later lines under its first.
+func indent(s, by string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
+}
+
+func (a *app) cmdWhy() *cobra.Command {
+	return &cobra.Command{
+		Use:   "why SHA|FILE",
+		Short: "Which chunks were kept or refused, and the reason",
+		Long: `Which chunks were kept or refused, and the reason: the gate records of a file
+that was uploaded, or of a chunk, a node or a memory by its hash.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.why(c.Context(), args[0]) },
+	}
+}
+
+func (a *app) why(ctx context.Context, what string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	sha := memory.SHA(what)
+	if !sha.Valid() {
+		if sha, err = rawSHA(what); err != nil {
+			return err
+		}
+	}
+	project := ""
+	if a.project != "" {
+		if project, err = a.scope(ctx, c); err != nil {
+			return err
+		}
+	}
+	n := 0
+	err = c.lines(ctx, "/memory/why?sha256="+url.QueryEscape(string(sha))+strings.Replace(queryString("project", project), "?", "&", 1), func(line []byte) error {
+		n++
+		if a.json {
+			_, err := a.out.Write(append(line, '\n'))
+			return err
+		}
+		var g struct {
+			memory.Gate
+			Project string `json:"project"`
+			Object  string `json:"object"`
+		}
+		if err := json.Unmarshal(line, &g); err != nil {
+			return err
+		}
+		verdict := "refused"
+		if g.Update {
+			verdict = "kept"
+		}
+		fmt.Fprintf(a.out, "%-7s  %s/%s t=%d  chunk %d of %d (%s)  %s\n         %s\n", verdict, g.Project, g.QueryID, g.T, g.I+1, g.TotalT, g.Chunk.Short(), g.Object, g.Reason)
+		return nil
+	})
+	if err == nil && n == 0 {
+		return errNothing
+	}
+	return err
+}
+
+func (a *app) cmdLog() *cobra.Command {
+	var stream, kind string
+	c := &cobra.Command{
+		Use:   "log",
+		Short: "Print the log: every record, one a line, as it is stored",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			p, err := a.scope(c.Context(), cl)
+			if err != nil {
+				return err
+			}
+			n := 0
+			err = cl.lines(c.Context(), "/memory/log"+queryString("project", p, "stream", stream, "type", kind), func(line []byte) error {
+				n++
+				_, err := a.out.Write(append(line, '\n'))
+				return err
+			})
+			if err == nil && n == 0 {
+				return errNothing
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&stream, "stream", "", "one stream, or a question's id (default: all; _admit is the order of admission)")
+	c.Flags().StringVar(&kind, "type", "", "only records of this type: admit, run, gate, evidence, memory, run_end")
+	return c
+}
+
+// exists reports whether path names something on this disk.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
