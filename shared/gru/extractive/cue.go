@@ -94,6 +94,8 @@ func x1Weights() (user, assistant weights) {
 	user[cChoice] = 0.5
 	user[cOnce] = -0.5
 	user[cTask] = 0
+	user[cShould] = 1.25
+	user[cShort] = -0.25
 	user[cRule] = 0.5
 	user[cStep] = -0.75
 	return user, assistant
