@@ -114,24 +114,28 @@ func TestFuseDoesNotDependOnTheWindow(t *testing.T) {
 
 func TestFloor(t *testing.T) {
 	t.Parallel()
-	dense := leg("far", .10, "near", .60, "words", .12)
-	lexical := leg("far", 2.0, "words", 6.0, "lexonly", 5.0)
-	for i, share := range []float64{.05, .7, .3} {
-		lexical[i].IDFShare = share
+	opt := rank.Options{DenseWeight: .4, LexicalWeight: .6, FloorCosine: .5, FloorIDF: .4}
+	words := func(id string, share float64) rank.Scored {
+		return rank.Scored{ID: memory.SHA(id), Score: 10 * share, Max: 10, IDFShare: share}
 	}
-	opt := rank.Options{DenseWeight: .4, LexicalWeight: .6, FloorCosine: .5, FloorIDF: .3}
-	var got []memory.SHA
-	for _, f := range rank.Fuse(dense, lexical, opt) {
-		got = append(got, f.ID)
-	}
-	if d := cmp.Diff([]memory.SHA{"words", "lexonly", "near"}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	for i := range lexical {
-		lexical[i].IDFShare = .1
-	}
-	if got := rank.Fuse(leg("a", .2, "b", .3), lexical, opt); len(got) > 0 {
-		t.Errorf("a nonsense question finds %v", got)
+	for _, tt := range []struct {
+		name           string
+		dense, lexical []rank.Scored
+		want           []memory.SHA
+	}{
+		{"nonsense: both legs just under", leg("a", .49), []rank.Scored{words("a", .39)}, nil},
+		{"known by meaning; half the floor stays", leg("a", .5, "b", .25, "c", .24), nil, []memory.SHA{"a", "b"}},
+		{"known by words; half the floor stays", nil, []rank.Scored{words("a", .4), words("b", .2), words("c", .19)}, []memory.SHA{"a", "b"}},
+		{"known by one leg, the other's hits count", leg("a", .6), []rank.Scored{words("b", .3)}, []memory.SHA{"a", "b"}},
+		{"idf share of a dense hit is not asked", leg("a", .1), nil, nil},
+	} {
+		var got []memory.SHA
+		for _, f := range rank.Fuse(tt.dense, tt.lexical, opt) {
+			got = append(got, f.ID)
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
 	}
 }
 

@@ -36,8 +36,10 @@ type Options struct {
 	// answer is degraded. A leg that answered with nothing has not failed.
 	DenseFailed   bool
 	LexicalFailed bool
-	// A hit stands when its cosine is at least FloorCosine or its idf share at
-	// least FloorIDF. Both 0 means no floor.
+	// The question is known when some hit's cosine is at least FloorCosine or
+	// its idf share at least FloorIDF; else nothing is returned. Of a known
+	// question, hits that reach half of neither are left out. Both 0 means no
+	// floor.
 	FloorCosine float64
 	FloorIDF    float64
 	// Superseded names, for a node that is not current, the nodes that replace
