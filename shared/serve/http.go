@@ -32,6 +32,7 @@ func harden(srv *http.Server, handlerTimeout time.Duration) {
 func ServeHTTP(ctx context.Context, l net.Listener, h http.Handler, handlerTimeout, drain time.Duration) error {
 	srv := &http.Server{Handler: h}
 	harden(srv, or(handlerTimeout, defaultHandlerTimeout))
+	srv.ReadTimeout = or(handlerTimeout, defaultHandlerTimeout) // a body may be a large upload; Secure has refused strangers before it is read
 	return run(ctx, srv, l, drain, func() {})
 }
 

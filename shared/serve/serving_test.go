@@ -302,6 +302,52 @@ func TestCancelStorm(t *testing.T) {
 	}
 }
 
+// The front reads a body for as long as a request may take: a large upload
+// through a slow disk is not cut at the 60 s of an event.
+func TestServeHTTP(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		takes time.Duration
+		want  int
+	}{{"slow body", 10 * time.Minute, 200}, {"too slow", 2 * time.Hour, 0}} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newPipes()
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					ended <- serve.ServeHTTP(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if _, err := io.Copy(io.Discard, r.Body); err != nil {
+							panic(http.ErrAbortHandler)
+						}
+					}), time.Hour, time.Second)
+				}()
+				body, in := io.Pipe()
+				go func() {
+					time.Sleep(tc.takes)
+					_, _ = in.Write([]byte("x"))
+					_ = in.Close()
+				}()
+				resp, err := l.client().Post("http://front.test/", "application/json", body)
+				got := 0
+				if err == nil {
+					got = resp.StatusCode
+					_ = resp.Body.Close()
+				}
+				if got != tc.want {
+					t.Errorf("status %d, %v; want %d", got, err, tc.want)
+				}
+				_ = body.Close()
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // HTTP/2 without TLS, as Knative speaks it to a port named h2c.
 func TestH2C(t *testing.T) {
 	t.Parallel()
