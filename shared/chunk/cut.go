@@ -89,7 +89,8 @@ func lineStart(s string, i int) int {
 }
 
 // fit is the greatest cut of red[from:to) whose front has at most budget
-// tokens, found within a tenth; to when all fits.
+// tokens, found within a tenth; to when all fits,
+// from when nothing does.
 func (c *Chunker) fit(v *view, from, to, budget int) int {
 	if budget <= 0 {
 		return from
@@ -98,13 +99,16 @@ func (c *Chunker) fit(v *view, from, to, budget int) int {
 	if n > budget {
 		n = min(n, budget*bytesPerToken)
 		for {
-			n = v.border(from+n, from, to) - from
-			if n <= 0 {
+			want := n
+			if n = v.border(from+n, from, to) - from; n <= 0 {
 				return from
 			}
 			got := c.opt.Count(v.red[from : from+n])
 			if got <= budget {
 				break
+			}
+			if n > want { // a mark stands first and does not fit
+				return from
 			}
 			n = min(n-1, n*budget/got*9/10)
 		}

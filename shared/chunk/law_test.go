@@ -3,6 +3,7 @@ package chunk_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,20 +192,7 @@ func FuzzLaw(f *testing.F) {
 	f.Add("a\nkey-----BEGIN "+"PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n-----END "+"PRIVATE KEY----- b\nc", 5)
 	f.Add(strings.Repeat("x ", 300)+"password=hunter2x "+strings.Repeat("é<&> ", 90), 30)
 	f.Add("\u2028\x00\x7f\ufffd"+strings.Repeat("\n\n", 50)+"https://u:pw123456@h", 9)
-	f.Fuzz(func(t *testing.T, text string, tokens int) {
-		opt := options()
-		opt.Tokens, opt.ToolTokens = 20+abs(tokens)%500, 10+abs(tokens)%100
-		data := claude(t, text, "second "+text)
-		checkLaw(t, data, chunks(t, opt, turns(t, data, "x.jsonl")))
-		// The same text as a tool's, which is cut at both ends.
-		ts := turns(t, data, "x.jsonl")
-		for i := range ts {
-			ts[i].Role, ts[i].Kind, ts[i].Trust = memory.RoleTool, memory.KindToolResult, memory.TrustTool
-		}
-		checkLaw(t, data, chunks(t, opt, ts))
-		note := "# Title\n\n" + text
-		checkLaw(t, note, chunks(t, opt, turns(t, note, "x.md")))
-	})
+	f.Fuzz(law)
 }
 
 func abs(n int) int {
@@ -212,4 +200,39 @@ func abs(n int) int {
 		return -(n + 1)
 	}
 	return n
+}
+
+// TestLawOverFragments builds texts of the things that go wrong together:
+// secrets beside cuts, escapes, invalid bytes, key blocks without an end.
+func TestLawOverFragments(t *testing.T) {
+	t.Parallel()
+	fragments := []string{
+		"plain ", "\n", "\n\n", "export DB_PASSWORD=hunter2x", "password=hunter2x ", "https://u:pw123456@h", "é", "😀", "\x00", "\xff", "\u2028",
+		"<&>", `\n`, `"`, "x", "# h\n", "---\n", "```\n", "| a |\n", strings.Repeat("x", 52),
+		"-----BEGIN " + "PRIVATE KEY-----\n", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n", "-----END " + "PRIVATE KEY-----",
+	}
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for range 400 {
+		var sb strings.Builder
+		for range 1 + rnd.IntN(60) {
+			sb.WriteString(fragments[rnd.IntN(len(fragments))])
+		}
+		law(t, sb.String(), rnd.IntN(500))
+	}
+}
+
+// law checks a text as a person's, as a tool's, which is cut at both ends, and
+// as a note.
+func law(t *testing.T, text string, tokens int) {
+	opt := options()
+	opt.Tokens, opt.ToolTokens = 20+abs(tokens)%500, 10+abs(tokens)%100
+	data := claude(t, text, "second "+text)
+	checkLaw(t, data, chunks(t, opt, turns(t, data, "x.jsonl")))
+	ts := turns(t, data, "x.jsonl")
+	for i := range ts {
+		ts[i].Role, ts[i].Kind, ts[i].Trust = memory.RoleTool, memory.KindToolResult, memory.TrustTool
+	}
+	checkLaw(t, data, chunks(t, opt, ts))
+	note := "# Title\n\n" + text
+	checkLaw(t, note, chunks(t, opt, turns(t, note, "x.md")))
 }

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -237,7 +238,31 @@ func (v *view) seals(x *placed, from, to int) (seals, holes []run) {
 			holes = append(holes, r)
 		}
 	}
-	return kept, holes
+	return kept, v.exposed(run{from, to}, kept, holes)
+}
+
+// exposed adds to the holes the lines of r, outside seals, that alone look
+// like a secret and in their place did not: a cut stands before them.
+func (v *view) exposed(r run, seals, holes []run) []run {
+	if len(v.marks) == 0 && r.from == 0 && r.to == len(v.red) {
+		return holes
+	}
+	covered := append(append([]run(nil), seals...), holes...)
+	slices.SortFunc(covered, func(a, b run) int { return a.from - b.from })
+	more := holes
+	for _, gap := range without(r, covered) {
+		_, marks := v.c.opt.Redact.Redact(v.red[gap.from:gap.to])
+		for _, m := range marks {
+			h := v.lineRun(gap.from+m.Start, gap.from+m.End, gap.from, gap.to)
+			if n := len(more); n > 0 && more[n-1].from <= h.from && h.from < more[n-1].to {
+				more[n-1].to = max(more[n-1].to, h.to)
+				continue
+			}
+			more = append(more, h)
+		}
+	}
+	slices.SortFunc(more, func(a, b run) int { return a.from - b.from })
+	return more
 }
 
 // lineRun widens [a,b) to whole lines within [from,to).
