@@ -12,8 +12,9 @@ import (
 
 // statement is a kept statement, of the past or of this step.
 type statement struct {
-	*gru.Kept     // those of the past are the state's own: copied before a change
-	turn      int // of this chunk; -1 for one of the past
+	*gru.Kept                        // those of the past are the state's own: copied before a change
+	turn      int                    // of this chunk; -1 for one of the past
+	print     extractive.Fingerprint // of the text
 }
 
 // folder compares the picks of one step with what the stream has kept.
@@ -30,7 +31,8 @@ type folder struct {
 func newFolder(p *Policy, in gru.PolicyInput) *folder {
 	f := &folder{p: p, in: in, now: make([]statement, len(in.State.Kept), len(in.State.Kept)+8)}
 	for i := range in.State.Kept {
-		f.now[i] = statement{Kept: in.State.Kept[i], turn: -1}
+		k := in.State.Kept[i]
+		f.now[i] = statement{Kept: k, turn: -1, print: f.print(k.Node, k.Text)}
 	}
 	return f
 }
@@ -66,13 +68,12 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 		f.dropped++ // one statement larger than a whole memory; the raw index holds it
 		return
 	}
-	print := f.print(n.Node, text)
+	n.print = f.print(n.Node, text)
 	var others []int
 	again := -1 // the same words, kept before
 	for i := range f.now {
 		k := &f.now[i]
-		kp := f.print(k.Node, k.Text)
-		if k.Node == n.Node || extractive.Relate(print, kp, n.Amends) == extractive.Repeat {
+		if k.Node == n.Node || extractive.Relate(n.print, k.print, n.Amends) == extractive.Repeat {
 			if !k.Superseded || n.Place.Compare(k.Until) <= 0 {
 				f.repeats++
 				return
@@ -88,9 +89,9 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 		}
 		rel := extractive.None
 		if n.Place.Compare(k.Place) > 0 {
-			rel = extractive.Relate(print, kp, n.Amends)
+			rel = extractive.Relate(n.print, k.print, n.Amends)
 		} else {
-			rel = extractive.Relate(kp, print, k.Amends)
+			rel = extractive.Relate(k.print, n.print, k.Amends)
 		}
 		if rel == extractive.Supersedes {
 			others = append(others, i)

@@ -24,6 +24,7 @@ package extractpolicy
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/gru"
@@ -90,10 +91,7 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 		}
 		return d
 	}
-	key := in.Chunk.SHA256
-	if in.Context != "" {
-		key = memory.SumString(string(key) + "\n" + in.Context)
-	}
+	key := m.key(in.Chunk, in.Context)
 	res, ok := p.scores.get(key)
 	if !ok {
 		res = p.score.Score(m.list)
@@ -148,6 +146,25 @@ type conversation struct {
 
 // notes reports whether the chunk is a document rather than a conversation.
 func (c *conversation) notes() bool { return c.note == len(c.turn) }
+
+// key names all that the score is a function of: the same text may stand in
+// two chunks whose turns differ in role, or in what is off the active path.
+func (c *conversation) key(chunk *memory.Chunk, context string) memory.SHA {
+	b := []byte(chunk.SHA256)
+	b = strconv.AppendQuote(b, context)
+	for i := range c.list {
+		ti, ok := c.turn[i]
+		if !ok {
+			continue // the context
+		}
+		t := &chunk.Turns[ti]
+		b = append(b, string(c.list[i].Role)...)
+		b = strconv.AppendBool(b, c.list[i].First)
+		b = strconv.AppendInt(append(b, ' '), int64(t.Start), 10)
+		b = strconv.AppendInt(append(b, ' '), int64(t.End), 10)
+	}
+	return memory.Sum(b)
+}
 
 // messages are the turns that may be evidence: what people, assistants and
 // notes say, on the active path and not by Mneme itself. Tool calls, results,
