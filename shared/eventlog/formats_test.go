@@ -286,6 +286,8 @@ var golden = map[string]func(t *testing.T, v *vector) map[string]string{
 		var n index.Node
 		n.Level, n.Project, n.Stream = memory.L0, "shop", "decisions@0a1b2c3d"
 		n.ID, n.TextSHA = memory.SHA(strings.Repeat("9", 64)), memory.SHA(strings.Repeat("a", 64))
+		b, c, d := memory.SHA(strings.Repeat("b", 64)), memory.SHA(strings.Repeat("c", 64)), memory.SHA(strings.Repeat("d", 64))
+		n.Parents, n.Supersedes = []memory.SHA{b, b}, []memory.SHA{d, c}
 		if diff := cmp.Diff(memory.SumString(v.one(t, "row")), index.RowHash(&n)); diff != "" {
 			t.Error(diff)
 		}
