@@ -175,7 +175,7 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Publish takes e in for every subscriber of its type, or for none. It is
 // Exhausted when a queue is full and Unavailable when the Broker has ended. It
-// never waits for a delivery.
+// never waits for a delivery. e must not be changed afterwards.
 func (b *Broker) Publish(_ context.Context, e ce.Event) error { return b.publish(e, "") }
 
 // Redeliver sends a dead letter again to the one subscriber that refused it.

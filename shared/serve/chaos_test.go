@@ -156,10 +156,13 @@ func TestSweeper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
+		var mu sync.Mutex
 		var at []time.Duration
 		ids := map[string]bool{}
 		fail := false
 		s := serve.NewSweeper(serve.SweeperConfig{Tenant: "local", Publish: func(_ context.Context, e ce.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
 			at = append(at, time.Since(start))
 			ids[e.ID()] = true
 			if d, err := event.Decode[event.Sweep](e); err != nil || d.Tenant != "local" {
@@ -177,6 +180,8 @@ func TestSweeper(t *testing.T) {
 			if err := s.Sweep(t.Context()); err != nil {
 				t.Error(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			fail = true
 		}()
 		s.Run(ctx)

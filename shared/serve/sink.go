@@ -20,7 +20,7 @@ import (
 // events have the same ids.
 func (s *Service) send(ctx context.Context, cause ce.Event, out []ce.Event) (err error) {
 	for i := range out {
-		e := out[i]
+		e := out[i].Clone() // a plain copy shares its extensions with the handler's own
 		carry(&e, cause)
 		for k, v := range s.cfg.Extensions {
 			e.SetExtension(k, v)
