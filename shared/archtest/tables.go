@@ -53,12 +53,13 @@ var Ranks = map[string]int{
 	"shared/replay":     5,
 	"shared/serve":      5,
 
-	"functions/learn":   6,
-	"functions/gate":    6,
-	"functions/embed":   6,
-	"functions/project": 6,
-	"functions/query":   6,
-	"functions/sig":     6,
+	"functions/learn":    6,
+	"functions/gate":     6,
+	"functions/embed":    6,
+	"functions/project":  6,
+	"functions/query":    6,
+	"functions/sig":      6,
+	"functions/functest": 6,
 
 	"cmd/internal/wire": 7,
 

@@ -1,0 +1,369 @@
+// Package functest puts the five functions over stores in memory, so that the
+// tests of one function run the real ones beside it. It is imported by tests
+// only.
+//
+// A World delivers events in the caller's goroutine, one after the other, in
+// the order in which they are sent or in one that a seed draws.
+package functest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/functions/embed"
+	"github.com/mneme-ai/mneme/functions/gate"
+	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/functions/project"
+	"github.com/mneme-ai/mneme/functions/query"
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/gru/extractive"
+	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/index/indextest"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/static"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/rank"
+	"github.com/mneme-ai/mneme/shared/serve"
+	"github.com/mneme-ai/mneme/shared/token"
+)
+
+// Names of the fixtures.
+const (
+	Tenant = memory.LocalTenant
+	Inbox  = "transcripts"
+	Store  = "mneme"
+)
+
+// TenantKey is the same in every world: hashes are compared between them.
+var TenantKey = []byte("a tenant key for tests, long enough")
+
+// Epoch is the time at which every store's clock starts; it goes on by a
+// millisecond a call.
+var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// Options change a World; the zero value is the built-in policy, the static
+// table and the reference indexes.
+type Options struct {
+	Count      func(string) int // Qwen2.5 by default
+	Policy     gru.Policy
+	Embedder   llm.Embedder
+	Graph      index.Graph
+	Lexical    index.Lexical
+	Slice      time.Duration
+	Lease      time.Duration
+	Batch      int
+	Wait       time.Duration // of POST /memory/learn
+	LegTimeout time.Duration
+	Sweep      time.Duration // learn's budget of one sweep
+	Now        func() time.Time
+	// Retry is how often a store call is tried in all; 1 by default, so that
+	// an injected fault reaches the function.
+	Retry uint
+	// Stores of an earlier World: a process that starts again.
+	From *World
+}
+
+// World is every function over one pair of buckets.
+type World struct {
+	T       testing.TB
+	Stores  *Stores
+	Inbox   *objstore.Bucket
+	Bucket  *objstore.Bucket
+	Log     *eventlog.Log
+	Catalog *catalog.Catalog
+	Learn   *learn.Function
+	Gate    *gate.Function
+	Embed   *embed.Function
+	Project *project.Function
+	Query   *query.Function
+	Graph   index.Graph
+	Lexical index.Lexical
+	Space   memory.Space
+
+	mu        sync.Mutex
+	published []ce.Event
+}
+
+var counter = sync.OnceValues(func() (func(string) int, error) {
+	t, err := token.Default()
+	if err != nil {
+		return nil, err
+	}
+	return t.Count, nil
+})
+
+var table = sync.OnceValues(static.New)
+
+var worlds struct {
+	sync.Mutex
+	n int
+}
+
+// New builds a world.
+func New(t testing.TB, o Options) *World {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o.Count == nil {
+		c, err := counter()
+		must(err)
+		o.Count = c
+	}
+	if o.Policy == nil {
+		o.Policy = extractpolicy.New(extractive.Options{})
+	}
+	if o.Embedder == nil {
+		e, err := table()
+		must(err)
+		o.Embedder = e
+	}
+	if o.Graph == nil {
+		o.Graph = indextest.NewGraph()
+	}
+	if o.Lexical == nil {
+		o.Lexical = indextest.NewLexical()
+	}
+	if o.Wait == 0 {
+		o.Wait = time.Nanosecond // nothing runs beside the caller
+	}
+	w := &World{T: t, Graph: o.Graph, Lexical: o.Lexical, Space: o.Embedder.Space()}
+	if o.From != nil {
+		w.Stores = o.From.Stores
+	} else {
+		w.Stores = newStores()
+	}
+	retry := objstore.WithRetry(max(o.Retry, 1), time.Microsecond)
+	w.Inbox = objstore.NewBucket(Inbox, w.Stores.inbox, retry)
+	w.Bucket = objstore.NewBucket(Store, w.Stores.log, retry)
+	worlds.Lock()
+	worlds.n++
+	writer := fmt.Sprintf("test-%d", worlds.n)
+	worlds.Unlock()
+	// One folder: a world that starts again takes over the leases it left.
+	w.Log = eventlog.Open(w.Bucket, Tenant, writer, eventlog.WithFolder("test"))
+	w.Catalog = catalog.New(w.Bucket, w.Log, Tenant)
+	var err error
+	w.Learn, err = learn.New(learn.Config{
+		Tenant: Tenant, TenantKey: TenantKey, Inbox: w.Inbox, Log: w.Log, Catalog: w.Catalog, Count: o.Count,
+		Publish: w.publish, Wait: o.Wait, SweepBudget: o.Sweep, Now: o.Now,
+	})
+	must(err)
+	w.Gate, err = gate.New(gate.Config{
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Count: o.Count,
+		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
+	})
+	must(err)
+	w.Embed, err = embed.New(embed.Config{Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch})
+	must(err)
+	w.Project, err = project.New(project.Config{Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID})
+	must(err)
+	w.Query, err = query.New(query.Config{
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
+		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout,
+	})
+	must(err)
+	return w
+}
+
+func (w *World) publish(_ context.Context, es ...ce.Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.published = append(w.published, es...)
+	return nil
+}
+
+// Published takes the events that routes sent since the last call.
+func (w *World) Published() []ce.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.published
+	w.published = nil
+	return out
+}
+
+// Put uploads an object and returns its notification.
+func (w *World) Put(key string, body []byte) ce.Event {
+	w.T.Helper()
+	info, err := w.Inbox.Put(w.T.Context(), key, body)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return Created(key, info)
+}
+
+// Created is the notification of an object version.
+func Created(key string, info objstore.Info) ce.Event {
+	return event.New(event.ObjectCreated, "s3", event.Object{Bucket: Inbox, Key: key, ETag: info.ETag, SizeBytes: info.SizeBytes})
+}
+
+// Functions are the handlers by name.
+func (w *World) Functions() map[string]serve.Function {
+	return map[string]serve.Function{"learn": w.Learn, "gate": w.Gate, "embed": w.Embed, "project": w.Project}
+}
+
+// Run delivers events and all that follow from them, in order, and fails the
+// test on any error. It returns the types delivered, in order.
+func (w *World) Run(es ...ce.Event) []event.Type {
+	w.T.Helper()
+	return w.deliver(es, func(queue []delivery) int { return 0 }, 1)
+}
+
+// Shuffled is Run in an order that seed draws, each event delivered `times`
+// times.
+func (w *World) Shuffled(seed uint64, times int, es ...ce.Event) []event.Type {
+	w.T.Helper()
+	r := rand.New(rand.NewPCG(seed, 0))
+	return w.deliver(es, func(queue []delivery) int { return r.IntN(len(queue)) }, times)
+}
+
+// Learned uploads and runs to the end.
+func (w *World) Learned(key string, body []byte) {
+	w.T.Helper()
+	w.Run(w.Put(key, body))
+}
+
+// Sweep runs a sweep of every function to the end.
+func (w *World) Sweep() []event.Type {
+	w.T.Helper()
+	return w.Run(event.New(event.SweepRequested, "test", event.Sweep{Tenant: Tenant, At: "2026-03-01T12:00:00Z"}))
+}
+
+type delivery struct {
+	fn string
+	e  ce.Event
+}
+
+// maxDeliveries stops a world that goes round in circles.
+const maxDeliveries = 100_000
+
+func (w *World) deliver(es []ce.Event, pick func([]delivery) int, times int) []event.Type {
+	w.T.Helper()
+	fns := w.Functions()
+	var queue []delivery
+	send := func(es []ce.Event) {
+		for _, e := range es {
+			for _, name := range event.Handlers(event.Type(e.Type())) {
+				if fns[name] == nil {
+					continue
+				}
+				for range times {
+					queue = append(queue, delivery{name, e})
+				}
+			}
+		}
+	}
+	send(es)
+	var seen []event.Type
+	for n := 0; len(queue) > 0; n++ {
+		if n == maxDeliveries {
+			w.T.Fatalf("still %d events after %d deliveries: %v", len(queue), n, seen[len(seen)-10:])
+		}
+		i := pick(queue)
+		d := queue[i]
+		queue = slices.Delete(queue, i, i+1)
+		seen = append(seen, event.Type(d.e.Type()))
+		out, err := fns[d.fn].Handle(w.T.Context(), d.e)
+		if err != nil {
+			w.T.Fatalf("%s, %s: %v", d.fn, d.e.Type(), err)
+		}
+		send(out)
+		send(w.Published())
+	}
+	return seen
+}
+
+// Hashes are what DESIGN section 3 compares.
+type Hashes struct {
+	Log     memory.SHA
+	Index   memory.SHA
+	Streams map[string]memory.SHA
+}
+
+// Hashes verifies the whole world and returns its hashes.
+func (w *World) Hashes() Hashes {
+	w.T.Helper()
+	v, err := w.Project.Verify(w.T.Context(), nil)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, p := range v.Problems {
+		w.T.Error("verify:", p)
+	}
+	return Hashes{v.LogHash, v.IndexHash, v.Streams}
+}
+
+// Admits lists a project's admit lines.
+func (w *World) Admits(project string) []memory.Admit {
+	w.T.Helper()
+	var out []memory.Admit
+	for a, err := range w.Log.Admits(w.T.Context(), project, 0) {
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// Records lists the records of a stream.
+func (w *World) Records(project, stream string) []eventlog.Record {
+	w.T.Helper()
+	var out []eventlog.Record
+	for seg, err := range w.Log.Segments(w.T.Context(), project, stream, 0) {
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		out = append(out, seg.Records...)
+	}
+	return out
+}
+
+// Of is the records of one type.
+func Of[R eventlog.Record](recs []eventlog.Record) []R {
+	var out []R
+	for _, r := range recs {
+		if r, ok := r.(R); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Streams lists the project's question streams.
+func (w *World) Streams(project string) []string {
+	w.T.Helper()
+	s, err := w.Log.Streams(w.T.Context(), project)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return s
+}
+
+// Ask sets the project's standing questions to one for each id.
+func (w *World) Ask(project string, ids ...string) {
+	w.T.Helper()
+	set := "project: " + project + "\nqueries:\n"
+	for _, id := range ids {
+		set += fmt.Sprintf("  - id: %s\n    question: What is known about %s?\n", id, id)
+	}
+	key := "config/" + Tenant + "/" + project + "/questions.yaml"
+	if _, err := w.Bucket.Put(w.T.Context(), key, []byte(set)); err != nil {
+		w.T.Fatal(err)
+	}
+}
