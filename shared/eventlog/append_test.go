@@ -94,6 +94,16 @@ func TestAppendRefuses(t *testing.T) {
 		recs            []eventlog.Record
 	}
 	ok := []eventlog.Record{gate(1, "r")}
+	evidence := func(change func(*memory.Evidence)) []eventlog.Record {
+		text := "We keep blobs as zstd."
+		sha := memory.SumString(text)
+		e := &memory.Evidence{T: 1, Text: text, TextSHA: sha, Node: memory.NodeID(tenant, project, memory.L0, stream, sha),
+			Span: memory.Span{Object: "transcripts/shop/a", Start: 3, End: 25, Codec: memory.CodecRaw, SHA256: sha, Chunk: memory.SumString("c")}}
+		change(e)
+		return []eventlog.Record{e}
+	}
+	mem := &memory.Memory{Level: memory.L1, T: 1, Text: "x", TextSHA: memory.SumString("x"),
+		Node: memory.NodeID(tenant, project, memory.L1, stream, memory.SumString("x"))}
 	erased := gate(1, "r")
 	erased.Erased = memory.SumString("t")
 	tests := []struct {
@@ -120,6 +130,11 @@ func TestAppendRefuses(t *testing.T) {
 		{"opaque of another type", args{project, stream, eventlog.Head{}, []eventlog.Record{&eventlog.Opaque{Type: "y", Line: []byte(`{"v":1,"type":"x","level":"-"}`)}}}, fault.Invalid},
 		{"opaque in two lines", args{project, stream, eventlog.Head{}, []eventlog.Record{&eventlog.Opaque{Type: "x", Line: []byte("{\"v\":1,\n\"type\":\"x\",\"level\":\"-\"}")}}}, fault.Invalid},
 		{"opaque number rounded", args{project, stream, eventlog.Head{}, []eventlog.Record{&eventlog.Opaque{Type: "x", Line: []byte(`{"v":1,"type":"x","level":"-","n":9007199254740993}`)}}}, fault.Invalid},
+		{"evidence of another text", args{project, stream, eventlog.Head{}, evidence(func(e *memory.Evidence) { e.Text += "!" })}, fault.Invalid},
+		{"evidence of another stream", args{project, "other", eventlog.Head{}, evidence(func(e *memory.Evidence) {})}, fault.Invalid},
+		{"evidence without a span", args{project, stream, eventlog.Head{}, evidence(func(e *memory.Evidence) { e.Span.Object = "" })}, fault.Invalid},
+		{"evidence without a chunk", args{project, stream, eventlog.Head{}, evidence(func(e *memory.Evidence) { e.Span.Chunk = "" })}, fault.Invalid},
+		{"a memory without a parent", args{project, stream, eventlog.Head{}, []eventlog.Record{mem}}, fault.Invalid},
 		{"head without hash", args{project, stream, eventlog.Head{Seq: 0, Hash: memory.SumString("x")}, ok}, fault.Invalid},
 		{"head not in the log", args{project, stream, eventlog.Head{Seq: 7, Hash: memory.SumString("x")}, ok}, fault.Conflict},
 		{"head with another hash", args{project, "one", eventlog.Head{Seq: 1, Hash: memory.SumString("x")}, ok}, fault.Conflict},

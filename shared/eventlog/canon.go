@@ -70,8 +70,12 @@ type canonicalizer struct {
 	sawErased bool // a top-level `erased` was met
 }
 
-// member is one "name":value in dst.
-type member struct{ start, nameEnd, end int }
+// member is one "name":value in dst. plain: the name is ASCII without escapes,
+// so that byte order is UTF-16 order.
+type member struct {
+	start, nameEnd, end int
+	plain               bool
+}
 
 // canonical appends the RFC 8785 form of line to dst. gowebpki/jcs is the
 // yardstick: a fuzz test proves that both give the same bytes; this one is one
@@ -297,6 +301,7 @@ func (c *canonicalizer) member() (m member, keep bool, err error) {
 		return m, false, err
 	}
 	m.nameEnd = len(c.dst)
+	m.plain = plainASCII(c.name(m))
 	c.space()
 	if c.pos >= len(c.src) {
 		return m, false, errEnd
@@ -356,7 +361,7 @@ func (c *canonicalizer) name(m member) []byte { return c.dst[m.start+1 : m.nameE
 // section 3.2.3).
 func (c *canonicalizer) compare(a, b member) int {
 	x, y := c.name(a), c.name(b)
-	if plainASCII(x) && plainASCII(y) {
+	if a.plain && b.plain {
 		return bytes.Compare(x, y)
 	}
 	return slices.Compare(utf16.Encode([]rune(string(unescape(x)))), utf16.Encode([]rune(string(unescape(y)))))

@@ -27,6 +27,8 @@ type (
 	LeaseRecord   = leaseRecord
 	PointerRecord = pointer
 	FoldRecord    = foldCache
+
+	AttemptsRecord = attempts
 )
 
 // DecodeVectors and EncodeVectors are the packed form.

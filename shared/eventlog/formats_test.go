@@ -387,7 +387,7 @@ func TestFormatsNamesEveryField(t *testing.T) {
 	text := string(data)
 	// section is what stands from a mark to the next record's mark.
 	marks := []string{"\n`header`", "\n`footer`", "\n`admit`:", "\n`run`:", "\n`gate`:", "\n`evidence`:", "\n`memory`:", "\n`run_end`:", "\n`source`", "\n`counts`:",
-		"\n`chunk`", "\n`turns[]`:", "\n`pieces[]`", "\n### Span", "\n## Blob", "\n`vectors`", "\n`receipt`:", "\n`dead`:", "\n`lease`:", "\n`pointer`:", "\n`fold`:", "\n## Identities", "\n## Events", "\n## Hashes"}
+		"\n`chunk`", "\n`turns[]`:", "\n`pieces[]`", "\n### Span", "\n## Blob", "\n`vectors`", "\n`receipt`:", "\n`dead`:", "\n`lease`:", "\n`pointer`:", "\n`attempts`:", "\n`fold`:", "\n## Identities", "\n## Events", "\n## Hashes"}
 	section := func(mark string) string {
 		at := strings.Index(text, mark)
 		if at < 0 {
@@ -407,7 +407,7 @@ func TestFormatsNamesEveryField(t *testing.T) {
 		"\n`memory`:": {memory.Memory{}}, "\n`run_end`:": {memory.RunEnd{}}, "\n`source`": {memory.Source{}}, "\n`counts`:": {memory.Counts{}},
 		"\n`chunk`": {memory.Chunk{}}, "\n`turns[]`:": {memory.ChunkTurn{}}, "\n`pieces[]`": {memory.ChunkPiece{}, memory.Seal{}, memory.Encoding{}, memory.Exception{}},
 		"\n### Span": {memory.Span{}}, "\n`receipt`:": {eventlog.Receipt{}, eventlog.ReceiptPart{}}, "\n`dead`:": {eventlog.Dead{}},
-		"\n`lease`:": {eventlog.LeaseRecord{}}, "\n`pointer`:": {eventlog.PointerRecord{}}, "\n`fold`:": {eventlog.FoldRecord{}},
+		"\n`lease`:": {eventlog.LeaseRecord{}}, "\n`pointer`:": {eventlog.PointerRecord{}}, "\n`attempts`:": {eventlog.AttemptsRecord{}}, "\n`fold`:": {eventlog.FoldRecord{}},
 		"\n## Events": {event.Object{}, event.Part{}, event.Project{}, event.Stream{}, event.Segment{}, event.Sweep{}},
 	} {
 		s := section(mark)

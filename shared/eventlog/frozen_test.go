@@ -105,11 +105,11 @@ func frozenStore(t *testing.T) map[string][]byte {
 			t.Fatal(err)
 		}
 	}
-	head, err := l.Append(ctx, project, frozenStream, eventlog.Head{}, []eventlog.Record{
+	head, err := l.Append(ctx, project, frozenStream, eventlog.Head{}, unchecked(t, []eventlog.Record{
 		filled[memory.Run]("run", memory.L1), filled[memory.Gate]("gate", memory.L1), filled[memory.Evidence]("evidence", memory.L0),
 		filled[memory.Memory]("memory", memory.L2), filled[memory.RunEnd]("run_end", memory.L1),
 		&eventlog.Opaque{Type: "label", Line: []byte(`{"v":1,"type":"label","level":"-","evidence":true,"confidence":0.90,"by":"human","text":"<kept>","x":{"z":1,"quote":"q","a":[]}}`)},
-	})
+	}))
 	must(err)
 	_, err = l.Append(ctx, project, frozenStream, head, []eventlog.Record{&memory.Gate{Level: memory.L1, T: 1, FormatOK: true}})
 	must(err)

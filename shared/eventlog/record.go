@@ -184,6 +184,38 @@ func encodeRecord(r Record) (line []byte, run memory.SHA, err error) {
 	return line, run, err
 }
 
+// checkNode refuses a node that cannot reach its source: one whose id is not
+// that of its text, an evidence without a span in a chunk, a memory without a
+// parent (DESIGN section 1, invariant 6).
+func checkNode(h *Header, r Record) error {
+	switch r := r.(type) {
+	case *memory.Evidence:
+		if r.Span.Object == "" || !r.Span.Chunk.Valid() || r.Span.End <= r.Span.Start {
+			return fault.New(fault.Invalid, "evidence without a span in an object and a chunk")
+		}
+		return checkNodeID(h, memory.L0, r.Text, r.TextSHA, r.Node)
+	case *memory.Memory:
+		if len(r.Parents) == 0 {
+			return fault.New(fault.Invalid, "a memory without a parent")
+		}
+		return checkNodeID(h, r.Level, r.Text, r.TextSHA, r.Node)
+	}
+	return nil
+}
+
+func checkNodeID(h *Header, level memory.Level, text string, sha, node memory.SHA) error {
+	if memory.SumString(text) != sha {
+		return fault.New(fault.Invalid, "text_sha is not that of the text")
+	}
+	if level == "" {
+		level = memory.L1 // what encodeRecord writes for an empty one
+	}
+	if memory.NodeID(h.Tenant, h.Project, level, h.Stream, sha) != node {
+		return fault.New(fault.Invalid, "the node id is not that of the text")
+	}
+	return nil
+}
+
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

@@ -67,20 +67,21 @@ var errTorn = errors.New("the segment has no footer")
 // chainer computes a footer: sha256 over the sealed form of each line, each
 // followed by a line feed.
 type chainer struct {
-	h   hash.Hash
-	buf []byte
+	h hash.Hash
+	c canonicalizer // kept for its buffers
 }
 
 func newChainer() *chainer { return &chainer{h: sha256.New()} }
 
 // add takes one line and reports whether it is erased.
 func (c *chainer) add(line []byte) (isErased bool, err error) {
-	c.buf, isErased, err = Seal(c.buf[:0], line)
+	c.c.src, c.c.dst, c.c.pos, c.c.mode, c.c.sawErased = line, c.c.dst[:0], 0, sealed, false
+	out, isErased, err := c.c.seal()
 	if err != nil {
 		return false, err
 	}
-	c.h.Write(c.buf)
-	c.h.Write(lineFeed)
+	c.c.dst = append(out, '\n')
+	c.h.Write(c.c.dst)
 	return isErased, nil
 }
 
@@ -94,6 +95,9 @@ func encodeSegment(h Header, recs []Record) (data []byte, sum memory.SHA, err er
 	size := 0
 	for i, r := range recs {
 		line, run, err := encodeRecord(r)
+		if err == nil {
+			err = checkNode(&h, r)
+		}
 		if err != nil {
 			return nil, "", at(err, "record "+strconv.Itoa(i+1))
 		}

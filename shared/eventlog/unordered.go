@@ -1,0 +1,126 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Shelf is a place for records that have no order: each object holds the
+// records of one fact and is named by the sha256 of their sealed form.
+type Shelf string
+
+// The shelves beside a project's streams (DESIGN section 4). Source records
+// have their own methods.
+const (
+	Labels     Shelf = "labels"
+	Notes      Shelf = "notes"
+	Lessons    Shelf = "lessons"
+	Tombstones Shelf = "tombstones"
+)
+
+func (s Shelf) valid() bool {
+	return s == Labels || s == Notes || s == Lessons || s == Tombstones
+}
+
+func (l *Log) shelfPrefix(project string, s Shelf) string {
+	return "log/" + l.tenant + "/" + project + "/" + string(s) + "/"
+}
+
+func (l *Log) checkShelf(project string, s Shelf) error {
+	if !s.valid() {
+		return fault.New(fault.Invalid, "no shelf %q", clip([]byte(s)))
+	}
+	return l.checkProject(project)
+}
+
+// PutRecords writes records as one write-once object of a shelf and returns its
+// key: the sha256 of the sealed form of its lines. The same records again are
+// the same object and no error.
+func (l *Log) PutRecords(ctx context.Context, project string, s Shelf, recs []Record) (_ memory.SHA, err error) {
+	defer fault.Wrap(&err, "put records(%s/%s)", project, string(s))
+	if err := l.checkShelf(project, s); err != nil {
+		return "", err
+	}
+	if len(recs) == 0 {
+		return "", fault.New(fault.Invalid, "no records")
+	}
+	chain := newChainer()
+	var buf bytes.Buffer
+	for i, r := range recs {
+		line, _, err := encodeRecord(r)
+		if err != nil {
+			return "", at(err, "record "+strconv.Itoa(i+1))
+		}
+		isErased, err := chain.add(line)
+		if err != nil || isErased {
+			return "", fault.At(fault.Invalid, "record "+strconv.Itoa(i+1), "", "erased, or no canonical form: %v", err)
+		}
+		if buf.Len()+len(line) >= maxSource {
+			return "", fault.New(fault.Invalid, "more than %d bytes of records in one object", maxSource)
+		}
+		buf.Write(line)
+		buf.WriteByte('\n')
+	}
+	key := chain.sum()
+	err = l.putOnce(ctx, l.shelfPrefix(project, s)+string(key)+".jsonl", buf.Bytes(), maxSource, func(old []byte) error {
+		_, err := sumLines(old, key)
+		return err
+	})
+	return key, err
+}
+
+// Records reads one object of a shelf, verified against its key. None there:
+// fault.NotFound.
+func (l *Log) Records(ctx context.Context, project string, s Shelf, key memory.SHA) (_ []Record, err error) {
+	defer fault.Wrap(&err, "records(%s/%s, %s)", project, string(s), key.Short())
+	if err := l.checkShelf(project, s); err != nil {
+		return nil, err
+	}
+	if !key.Valid() {
+		return nil, fault.New(fault.Invalid, "the key of records is a sha256")
+	}
+	at := l.shelfPrefix(project, s) + string(key) + ".jsonl"
+	raw, err := l.readLimited(ctx, at, maxSource)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := sumLines(raw.data, key)
+	if err != nil {
+		return nil, corrupt(at, 0, err)
+	}
+	recs := make([]Record, len(lines))
+	for i, line := range lines {
+		if recs[i], err = decodeRecord(line); err != nil {
+			return nil, corrupt(at, i+1, err)
+		}
+	}
+	return recs, nil
+}
+
+// RecordKeys gives the keys of a shelf's objects, ascending. An error ends the
+// sequence.
+func (l *Log) RecordKeys(ctx context.Context, project string, s Shelf) iter.Seq2[memory.SHA, error] {
+	return func(yield func(memory.SHA, error) bool) {
+		if err := l.checkShelf(project, s); err != nil {
+			yield("", err)
+			return
+		}
+		prefix := l.shelfPrefix(project, s)
+		for info, err := range l.b.ListAfter(ctx, prefix, "") {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			key := memory.SHA(strings.TrimSuffix(strings.TrimPrefix(info.Key, prefix), ".jsonl"))
+			if key.Valid() && !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
