@@ -129,8 +129,8 @@ func (r *rules) head(s string) string {
 // own finds the cues that a sentence has by itself. user is true for people
 // and notes, person for people.
 func (r *rules) own(s string, user, person bool) mask {
-	if r.x1 && strings.Contains(s, "’") {
-		s = strings.ReplaceAll(s, "’", "'")
+	if r.x1 {
+		s = plainApostrophes(s)
 	}
 	var m mask
 	h := r.head(s)

@@ -194,7 +194,24 @@ func (p *Policy) Score(msgs []Message) Result {
 	res.Score = score
 	res.Open = score >= p.threshold
 	res.Reason = reason(res, p.threshold, best)
+	if res.Open {
+		res.Picks = pick(msgs, res.Sentences, masks, lastTwo(ts))
+	}
 	return res
+}
+
+// lastTwo is the index of the second-last message that is scored.
+func lastTwo(ts []turn) int {
+	n := 0
+	for i := len(ts) - 1; i >= 0; i-- {
+		if ts[i].context {
+			continue
+		}
+		if n++; n == 2 {
+			return ts[i].at
+		}
+	}
+	return 0
 }
 
 // top3 are the indices of the three best sentences, the earlier first on a

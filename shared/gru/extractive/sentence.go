@@ -19,6 +19,10 @@ const (
 	proseWords = 40
 )
 
+// maxSentence is the longest sentence that is read, in bytes: what does not
+// fit into a pick cannot be kept.
+const maxSentence = 4 * pickCharacters
+
 // sentences appends the sentences of text to dst: fenced code, quotes, tables,
 // prompts, diffs, log lines and code are left out.
 func (r *rules) sentences(dst []sent, text string) []sent {
@@ -167,7 +171,7 @@ func (r *rules) abbreviation(head string) bool {
 
 func appendSent(dst []sent, text string, s, e int) []sent {
 	s, e = trim(text, s, e)
-	if s == e {
+	if s == e || e-s > maxSentence {
 		return dst
 	}
 	return append(dst, sent{start: s, end: e, question: question(text[s:e])})

@@ -73,7 +73,8 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 	again := -1 // the same words, kept before
 	for i := range f.now {
 		k := &f.now[i]
-		if k.Node == n.Node || extractive.Relate(n.print, k.print, n.Amends) == extractive.Repeat {
+		rel := extractive.Relate(n.print, k.print, n.Amends)
+		if k.Node == n.Node || rel == extractive.Repeat {
 			if !k.Superseded || n.Place.Compare(k.Until) <= 0 {
 				f.repeats++
 				return
@@ -87,10 +88,7 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 		if k.Superseded || !f.comparable(k, &n) {
 			continue
 		}
-		rel := extractive.None
-		if n.Place.Compare(k.Place) > 0 {
-			rel = extractive.Relate(n.print, k.print, n.Amends)
-		} else {
+		if n.Place.Compare(k.Place) <= 0 {
 			rel = extractive.Relate(k.print, n.print, k.Amends)
 		}
 		if rel == extractive.Supersedes {

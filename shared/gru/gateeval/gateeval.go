@@ -84,5 +84,3 @@ func rate(hits, n int) Rate {
 	r.Low, r.High = Interval(hits, n)
 	return r
 }
-
-func retrieval(p *extractive.Policy, d dataset) *Retrieval { return nil }

@@ -1,0 +1,132 @@
+package extractive
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// stopWords carry no content: grammar, and the words people open with.
+var stopWords = set(wStop)
+
+// contentWords returns the hashes of the distinct content words of s,
+// ascending. A token is a run of letters and digits that may hold _ . % $ & -
+// inside; words of grammar are left out and one of the endings ing, ed, es, s
+// is cut where more than 3 letters stay. A script written without spaces
+// gives a word for each character.
+func contentWords(s string) []uint64 {
+	var out []uint64
+	var buf [64]byte
+	for i := 0; i < len(s); {
+		r, n := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(s[i:])
+		}
+		if !wordStart(r) {
+			i += n
+			continue
+		}
+		if spaceless(r) {
+			out = append(out, hashString(s[i:i+n]))
+			i += n
+			continue
+		}
+		from, end := i, i+n // end: behind the last letter or digit
+		for i += n; i < len(s); i += n {
+			r, n = rune(s[i]), 1
+			if r >= utf8.RuneSelf {
+				r, n = utf8.DecodeRuneInString(s[i:])
+			}
+			if wordStart(r) && !spaceless(r) {
+				end = i + n
+			} else if !strings.ContainsRune("_.%$&-", r) {
+				break
+			}
+		}
+		i = end
+		word := lower(buf[:0], s[from:end])
+		if !stopWords[string(word)] {
+			out = append(out, hash(stem(word)))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func wordStart(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+// spaceless reports whether r belongs to a script without spaces.
+func spaceless(r rune) bool {
+	return r >= 0x3040 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+func lower(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return append(dst[:0], strings.ToLower(s)...)
+		}
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+var endings = [...]string{"ing", "ed", "es", "s"}
+
+func stem(w []byte) []byte {
+	for _, e := range endings {
+		if len(w)-len(e) > 3 && string(w[len(w)-len(e):]) == e {
+			return w[:len(w)-len(e)]
+		}
+	}
+	return w
+}
+
+// FNV-1a, 64 bits: sets are compared by hash, as the chance that two words of
+// one stream share one is under 1e-12.
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+func hash(b []byte) uint64 {
+	h := uint64(fnvOffset)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * fnvPrime
+	}
+	return h
+}
+
+func hashString(s string) uint64 {
+	h := uint64(fnvOffset)
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return h
+}
+
+// common counts what two ascending sets share.
+func common(a, b []uint64) int {
+	n := 0
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			a = a[1:]
+		case a[0] > b[0]:
+			b = b[1:]
+		default:
+			n++
+			a, b = a[1:], b[1:]
+		}
+	}
+	return n
+}
