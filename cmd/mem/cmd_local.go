@@ -203,12 +203,23 @@ null are left out. Intervals are exact 95 % binomial ones.`,
 					}
 					continue
 				}
-				fmt.Fprintf(a.out, "%s\n%s\n", path, rep)
+				a.printReport(path, rep)
 			}
 			return nil
 		},
 	})
 	return c
+}
+
+// printReport shows every figure beside its interval.
+func (a *app) printReport(path string, r gateeval.Report) {
+	fmt.Fprintln(a.out, path)
+	fmt.Fprintf(a.out, "  recall      %.3f [%.3f, %.3f]  of %d that should open\n", r.Recall, r.RecallLow, r.RecallHigh, r.Open)
+	fmt.Fprintf(a.out, "  false open  %.3f [%.3f, %.3f]  of %d that should stay closed\n", r.FalseOpen, r.FalseOpenLow, r.FalseOpenHigh, r.Closed)
+	if t := r.Retrieval; t != nil {
+		fmt.Fprintf(a.out, "  R@1 plain   %.3f [%.3f, %.3f]  %d of %d\n", t.Plain.R1, t.Plain.Low, t.Plain.High, t.Plain.Hits, t.Plain.N)
+		fmt.Fprintf(a.out, "  R@1 amended %.3f [%.3f, %.3f]  %d of %d\n", t.Amended.R1, t.Amended.Low, t.Amended.High, t.Amended.Hits, t.Amended.N)
+	}
 }
 
 func (a *app) cmdDoctor() *cobra.Command {

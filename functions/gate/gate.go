@@ -58,6 +58,7 @@ type Function struct {
 	parts   *lru.Cache[memory.SHA, part]
 	blobs   *lru.Cache[memory.SHA, string]
 	running sync.Map // project/stream -> struct{}: one slice a stream in this process
+	done    sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
 // part is a source record with its chunk records: immutable, so it is cached.
@@ -182,9 +183,16 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 	}
 	var out []behindStream
 	for _, s := range streams {
+		if _, ok := f.done.Load(project + "/" + s.Name); ok {
+			continue
+		}
 		c, err := f.cursor(ctx, project, s.Name)
 		if err != nil {
 			return nil, err
+		}
+		if s.Only != 0 && c.State.Admit >= s.Only {
+			f.done.Store(project+"/"+s.Name, struct{}{})
+			continue
 		}
 		if c.State.Admit < target(s, head.Seq) {
 			out = append(out, behindStream{s, c})

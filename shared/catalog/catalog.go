@@ -21,6 +21,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -45,6 +46,7 @@ type Catalog struct {
 	bucket *objstore.Bucket
 	log    *eventlog.Log
 	tenant string
+	adhoc  sync.Map // key -> Adhoc: such an object never changes
 }
 
 // New gives the catalog of a tenant in the log bucket.
@@ -171,30 +173,38 @@ func (c *Catalog) Adhocs(ctx context.Context, project string) (_ []Adhoc, err er
 		if err != nil {
 			return nil, err
 		}
-		b, _, err := c.bucket.ReadAll(ctx, info.Key, maxAdhoc)
+		a, err := c.readAdhoc(ctx, info.Key)
 		if err != nil {
 			return nil, err
-		}
-		var a Adhoc
-		if err := json.Unmarshal(b, &a); err != nil {
-			return nil, fault.At(fault.Corrupt, info.Key, "", "%v", err)
 		}
 		out = append(out, a)
 	}
 	return out, nil
 }
 
+// readAdhoc reads one ad-hoc question, from the store once a process.
+func (c *Catalog) readAdhoc(ctx context.Context, key string) (a Adhoc, err error) {
+	if v, ok := c.adhoc.Load(key); ok {
+		return v.(Adhoc), nil
+	}
+	b, _, err := c.bucket.ReadAll(ctx, key, maxAdhoc)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(b, &a); err != nil {
+		return a, fault.At(fault.Corrupt, key, "", "%v", err)
+	}
+	c.adhoc.Store(key, a)
+	return a, nil
+}
+
 // Stream finds one stream of the project by name; fault.NotFound when neither
 // the question file nor a request asks it any more.
 func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, error) {
 	if strings.HasPrefix(name, "adhoc-") {
-		b, _, err := c.bucket.ReadAll(ctx, c.prefix(project)+"adhoc/"+name+".json", maxAdhoc)
+		a, err := c.readAdhoc(ctx, c.prefix(project)+"adhoc/"+name+".json")
 		if err != nil {
 			return Stream{}, err
-		}
-		var a Adhoc
-		if err := json.Unmarshal(b, &a); err != nil {
-			return Stream{}, fault.At(fault.Corrupt, name, "", "%v", err)
 		}
 		return a.AsStream(), nil
 	}
