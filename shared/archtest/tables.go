@@ -53,15 +53,15 @@ var Ranks = map[string]int{
 	"shared/replay":     5,
 	"shared/serve":      5,
 
-	"functions/learn":    6,
-	"functions/gate":     6,
-	"functions/embed":    6,
-	"functions/project":  6,
-	"functions/query":    6,
-	"functions/sig":      6,
-	"functions/functest": 6,
+	"functions/learn":   6,
+	"functions/gate":    6,
+	"functions/embed":   6,
+	"functions/project": 6,
+	"functions/query":   6,
+	"functions/sig":     6,
 
 	"cmd/internal/wire": 7,
+	"cmd/functest":      7, // the functions over stores in memory, for their tests
 
 	"cmd/fn":                         8,
 	"cmd/mem":                        8,
@@ -115,7 +115,7 @@ var Modules = []Third{
 	{Path: "github.com/blevesearch/scorch_segment_api/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/snowballstem", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore", "shared/serve"}},
-	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}},
+	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}, Tests: []string{"cmd/functest"}},
 	{Path: "github.com/daulet/tokenizers", Owners: []string{"shared/token"}},
 	{Path: "github.com/google/uuid", Owners: []string{"shared/objstore/s3serve"}},
 	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},

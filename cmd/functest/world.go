@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -29,7 +30,8 @@ import (
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
 	"github.com/mneme-ai/mneme/shared/index"
-	"github.com/mneme-ai/mneme/shared/index/indextest"
+	"github.com/mneme-ai/mneme/shared/index/bleveindex"
+	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -54,7 +56,7 @@ var TenantKey = []byte("a tenant key for tests, long enough")
 var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Options change a World; the zero value is the built-in policy, the static
-// table and the reference indexes.
+// table and the embedded indexes in a folder of their own.
 type Options struct {
 	Count      func(string) int // Qwen2.5 by default
 	Policy     gru.Policy
@@ -134,10 +136,16 @@ func New(t testing.TB, o Options) *World {
 		o.Embedder = e
 	}
 	if o.Graph == nil {
-		o.Graph = indextest.NewGraph()
+		g, err := sqliteindex.Open(t.Context(), filepath.Join(t.TempDir(), "graph.sqlite"))
+		must(err)
+		t.Cleanup(func() { must(g.Close()) })
+		o.Graph = g
 	}
 	if o.Lexical == nil {
-		o.Lexical = indextest.NewLexical()
+		l, err := bleveindex.Open(t.Context(), filepath.Join(t.TempDir(), "lexical.bleve"))
+		must(err)
+		t.Cleanup(func() { must(l.Close()) })
+		o.Lexical = l
 	}
 	if o.Wait == 0 {
 		o.Wait = time.Nanosecond // nothing runs beside the caller
