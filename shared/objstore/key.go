@@ -50,8 +50,8 @@ func validChars(s string) error {
 	case !utf8.ValidString(s):
 		return fault.At(fault.Invalid, "key", keyHint, "the key %q is not UTF-8", clip(s))
 	}
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
+	for _, r := range s {
+		if r < 0x20 || r == 0x7f || r == 0xfffe || r == 0xffff { // the last two are not in XML, S3's listing
 			return fault.At(fault.Invalid, "key", keyHint, "the key %q has a control character", clip(s))
 		}
 	}

@@ -64,14 +64,10 @@ func BenchmarkList(b *testing.B) {
 			b.Fatalf("listed %d", n)
 		}
 	}
-	b.Run("10k-described-anew", func(b *testing.B) { // files by hand, or a copy: once
+	list(b, s) // describes the files, which lie here by hand
+	b.Run("10k-first-in-process", func(b *testing.B) {
 		for b.Loop() {
-			b.StopTimer()
-			if err := os.RemoveAll(filepath.Join(root, ".mneme-store/meta/log")); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
-			list(b, s)
+			list(b, open(b, root))
 		}
 	})
 	b.Run("10k", func(b *testing.B) {

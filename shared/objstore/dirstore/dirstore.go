@@ -33,6 +33,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -57,6 +58,7 @@ type Store struct {
 	names                 names
 	locks                 *keyLocks
 	listed                *folderCache
+	described             *describedCache
 }
 
 var _ objstore.Driver = (*Store)(nil)
@@ -78,6 +80,8 @@ func Open(root string) (_ *Store, err error) {
 		names:   names{filepath.Join(sys, "names")},
 		locks:   newKeyLocks(filepath.Join(sys, "lock")),
 		listed:  newFolderCache(),
+
+		described: newDescribedCache(),
 	}
 	for _, dir := range []string{s.metaDir, s.tmpDir, s.names.dir, s.locks.dir} {
 		if err := mkdirSync(dir); err != nil {
@@ -276,23 +280,35 @@ func (s *Store) describe(ctx context.Context, key string) (*sidecar, error) {
 	if err != nil {
 		return nil, s.openFault(key, err)
 	}
-	if sc, err := readSidecar(s.metaPath(key)); err == nil && sc.describes(key, st) {
+	if sc := s.described.get(key, st); sc != nil {
 		return sc, nil
 	}
-	f, sc, err := s.open(ctx, key)
-	if err != nil {
-		return nil, err
+	sc, err := readSidecar(s.metaPath(key))
+	if err != nil || !sc.describes(key, st) {
+		var f *os.File
+		if f, sc, err = s.open(ctx, key); err != nil {
+			return nil, err
+		}
+		f.Close()
 	}
-	f.Close()
+	s.described.put(sc)
 	return sc, nil
 }
 
 func (s *Store) metaPath(key string) string { return filepath.Join(s.metaDir, s.names.path(key)) }
 
+// blockBytes is what one read of a body holds: few system calls, little memory
+// an upload.
+const blockBytes = 128 << 10
+
+var blocks = sync.Pool{New: func() any { return new([blockBytes]byte) }}
+
 // copyBytes copies r to w until its end or ctx's. A failure of r is handed to
 // *readErr where that is wanted, so that it is not taken for one of the disk.
 func copyBytes(ctx context.Context, w io.Writer, r io.Reader, readErr *error) (int64, error) {
-	buf := make([]byte, 128<<10) // few system calls, little memory an upload
+	block := blocks.Get().(*[blockBytes]byte)
+	defer blocks.Put(block)
+	buf := block[:]
 	var total int64
 	for {
 		if ctx.Err() != nil {

@@ -132,6 +132,11 @@ func (s *Store) check(ctx context.Context, key string, exists bool, cond objstor
 		return nil
 	}
 	if cond.Create {
+		// The loser goes on from what it lost to: that must be on the disk too,
+		// also when its writer was killed before it had synced the folder.
+		if err := syncDir(filepath.Dir(filepath.Join(s.root, s.names.path(key)))); err != nil {
+			return ioFault(key, err)
+		}
 		return lost
 	}
 	if sc, err := readSidecar(s.metaPath(key)); err == nil && sc != nil && sc.Key != key && strings.EqualFold(sc.Key, key) {
@@ -179,6 +184,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return ioFault(key, err)
 	}
+	s.described.drop(key)
 	if err := syncDir(filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ioFault(key, err)
 	}

@@ -13,6 +13,7 @@ package s3store
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/objstore"
@@ -45,10 +47,14 @@ func (c Config) Validate() error {
 	if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
 		bad = append(bad, "Endpoint (want http://host:port)")
 	}
-	for name, v := range map[string]string{"Bucket": c.Bucket, "AccessKey": c.AccessKey, "SecretKey": c.SecretKey} {
-		if v == "" {
-			bad = append(bad, name+" (empty)")
-		}
+	if err := s3utils.CheckValidBucketNameStrict(c.Bucket); err != nil {
+		bad = append(bad, fmt.Sprintf("Bucket (%v)", err))
+	}
+	if c.AccessKey == "" {
+		bad = append(bad, "AccessKey (empty)")
+	}
+	if c.SecretKey == "" {
+		bad = append(bad, "SecretKey (empty)")
 	}
 	if c.Prefix != "" && (!strings.HasSuffix(c.Prefix, "/") || objstore.ValidKey(strings.TrimSuffix(c.Prefix, "/")) != nil) {
 		bad = append(bad, `Prefix (want key parts, each followed by "/")`)
@@ -240,4 +246,18 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 		return time.Time{}, fault.New(fault.Unavailable, "the store's answer has no Date header")
 	}
 	return *date, nil
+}
+
+// MakeBucket makes the bucket that c names, unless it is there.
+func MakeBucket(ctx context.Context, c Config) (err error) {
+	defer fault.Wrap(&err, "make bucket(%s)", c.Bucket)
+	s, err := Open(c)
+	if err != nil {
+		return err
+	}
+	there, err := s.core.BucketExists(ctx, s.bucket)
+	if err != nil || there {
+		return asFault(err)
+	}
+	return asFault(s.core.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: c.Region}))
 }

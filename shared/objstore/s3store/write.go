@@ -3,6 +3,7 @@ package s3store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -25,6 +26,11 @@ const (
 // Put implements objstore.Driver.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, cond objstore.Condition) (objstore.Info, error) {
 	ctx, date := withDate(ctx)
+	if size < 0 || size > drainedBytes {
+		if err := s.foresee(ctx, key, cond); err != nil {
+			return objstore.Info{}, err
+		}
+	}
 	src := &source{r: r}
 	etag, n, err := s.put(ctx, s.prefix+key, src, size, cond)
 	switch {
@@ -38,6 +44,28 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 		info.ModTime = time.Now().UTC()
 	}
 	return info, nil
+}
+
+// drainedBytes is what servers still read of a body that they have already
+// refused (net/http's and versitygw's limit). Of a longer body the client sees a
+// reset connection instead of the refusal.
+const drainedBytes = 256 << 10
+
+// foresee refuses a write whose condition does not hold even now, before its
+// body is sent. The server's own check still decides.
+func (s *Store) foresee(ctx context.Context, key string, cond objstore.Condition) error {
+	if cond == (objstore.Condition{}) {
+		return nil
+	}
+	info, err := s.Head(ctx, key)
+	absent := errors.Is(err, objstore.ErrNotFound)
+	if err != nil && !absent {
+		return err
+	}
+	if cond.Create && !absent || cond.IfMatch != "" && info.ETag != cond.IfMatch {
+		return fault.As(fault.Conflict, objstore.ErrPrecondition)
+	}
+	return nil
 }
 
 // source notes the reader's own error, so that it is not taken for the store's.
