@@ -120,8 +120,8 @@ func (w *weights) score(m mask) float64 {
 // head is the sentence as most patterns read it: without an enumerator and
 // opening marks at its front.
 func (r *rules) head(s string) string {
-	if loc := r.enum.FindStringIndex(s); loc != nil {
-		s = s[loc[1]:]
+	if r.enumAt.scan(s) != 0 {
+		s = s[r.enum.FindStringIndex(s)[1]:]
 	}
 	return strings.TrimLeft(s, "*_~\"'(.")
 }
@@ -132,84 +132,125 @@ func (r *rules) own(s string, user, person bool) mask {
 	if r.x1 {
 		s = plainApostrophes(s)
 	}
-	var m mask
 	h := r.head(s)
-	if r.x1 && user {
-		if loc := r.filler.FindStringIndex(h); loc != nil {
-			h = h[loc[1]:]
+	if r.x1 && user && r.extra.fillerAt.scan(h) != 0 {
+		h = h[r.extra.filler.FindStringIndex(h)[1]:]
+	}
+	var m mask
+	front, body := r.front.d.scan(h), r.body.d.scan(h)
+	for i := range r.plain {
+		if x := &r.plain[i]; user || !x.userOnly {
+			m.set(x.c, m.has(x.c) || x.match(h, front, body))
 		}
 	}
-	for _, x := range r.plain {
-		if (user || !x.userOnly) && x.m.match(h) {
-			m.set(x.c, true)
-		}
-	}
-	if user && r.lets.match(h) {
-		m.set(cLets, true)
+	letsGo, letsAny := false, false
+	if user {
+		letsGo, letsAny = r.lets.match(h, body)
+		m.set(cLets, letsGo)
 	}
 	if r.x1 {
-		r.improve(&m, h, user, person)
+		r.improve(&m, h, front, body, user, person, letsAny && !letsGo)
 	}
-	m.set(cNumu, r.numu.match(s))
+	value := r.value.d.scan(s)
+	m.set(cNumu, value&r.numu != 0)
 	if m.has(cAbs) || m.has(cContrast) || m.has(cImp) {
-		m.set(cNormspec, m.has(cNumu) || r.spec.match(s))
+		m.set(cNormspec, m.has(cNumu) || r.specific(s, value))
 	}
 	if m.has(cPref) || m.has(cShould) {
 		m.set(cPlan, false)
 	}
-	m.set(cQ, question(s) || r.x1 && user && r.ask.match(h))
-	m.set(cShort, len(strings.Fields(s)) < 4)
+	m.set(cQ, question(s) || r.x1 && user && front&r.extra.ask != 0)
+	m.set(cShort, fewerWords(s, 4))
 	m.set(cLead, !user && strings.HasSuffix(strings.TrimRight(s, "*_ "), ":"))
-	if r.x1 && m.has(cRecap) && !user && (r.report.match(h) || !(m.has(cAbs) || m.has(cContrast) || m.has(cDecide) || m.has(cNumu))) {
+	if !r.x1 {
+		return m
+	}
+	if !user && m.has(cRecap) && (body&r.extra.report != 0 || !(m.has(cAbs) || m.has(cContrast) || m.has(cDecide) || m.has(cNumu))) {
 		m.set(cRecap, false) // a report of work done
 	}
-	if r.x1 && user && m.has(cQ) && r.polite.match(h) && (m.has(cAbs) || m.has(cContrast) || m.has(cPref)) {
-		m.set(cQ, false)
+	if user && m.has(cQ) && front&r.extra.polite != 0 && (m.has(cAbs) || m.has(cContrast) || m.has(cPref)) {
+		m.set(cQ, false) // an order in the form of a question
 		m.set(cHedge, false)
 		m.set(cImp, true)
 	}
 	return m
 }
 
-// improve applies the rules of x1 to the cues of a head.
-func (r *rules) improve(m *mask, h string, user, person bool) {
-	if m.has(cAbs) {
-		if loc := r.agree.FindStringIndex(h); loc != nil && !r.absOnly.match(h[loc[1]:]) {
-			m.set(cAbs, false)
+func (x *plainCue) match(h string, front, body mask) bool {
+	if front&x.front != 0 || body&x.body != 0 {
+		return true
+	}
+	for i := range x.gaps {
+		if x.gaps[i].match(h, body) {
+			return true
 		}
 	}
-	if m.has(cShould) && r.expect.match(h) {
+	return false
+}
+
+// specific reports whether the sentence names something: code, a number, a
+// literal, a path.
+func (r *rules) specific(s string, value mask) bool {
+	if value&r.spec != 0 {
+		return true
+	}
+	for i := range r.specGaps {
+		if r.specGaps[i].match(s, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// fewerWords reports whether s has fewer than n words.
+func fewerWords(s string, n int) bool {
+	for range strings.FieldsSeq(s) {
+		if n--; n == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// improve applies the rules of x1 to the cues of a head.
+func (r *rules) improve(m *mask, h string, front, body mask, user, person, letsStep bool) {
+	x := &r.extra
+	if m.has(cAbs) && front&x.agreed != 0 && !x.absRest.match(h[x.agree.FindStringIndex(h)[1]:]) {
+		m.set(cAbs, false)
+	}
+	if body&x.expect != 0 {
 		m.set(cShould, false)
 	}
 	if !user {
 		return
 	}
-	if r.would.match(h) {
+	if hedges, _ := x.would.match(h, body); hedges {
 		m.set(cHedge, true)
 	}
-	if m.has(cImp) && r.every.match(h) {
+	if m.has(cImp) && body&x.every != 0 {
 		m.set(cAbs, true)
 	}
 	if m.has(cShould) || m.has(cPref) {
 		m.set(cPast, false)
 	}
-	if m.has(cDecide) && r.ifWe.match(h) {
+	if front&x.ifWe != 0 {
 		m.set(cDecide, false)
 	}
-	if !m.has(cLets) && r.letsAny.match(h) {
+	if letsStep {
 		m.set(cStep, true)
 	}
-	m.set(cRule, m.has(cAbs) && !m.has(cHedge) && !m.has(cPast) && !m.has(cTask) && !m.has(cAskc) && !m.has(cMeta) && r.rule.match(h) && !r.behaves.match(h))
+	m.set(cRule, body&x.rule != 0 && body&x.behaves == 0 && m.has(cAbs) &&
+		!m.has(cHedge) && !m.has(cPast) && !m.has(cTask) && !m.has(cAskc) && !m.has(cMeta))
 	if m.has(cRule) {
 		m.set(cPlan, false)
 	}
 	if !person || m.has(cShould) || m.has(cRule) {
 		m.set(cStep, false)
 	}
-	if r.want.match(h) {
+	if wants, _ := x.want.match(h, body); wants {
 		m.set(cPref, true)
 	}
-	if r.habit.match(h) {
+	if does, _ := x.habit.match(h, body); does {
 		m.set(cAbs, true)
 	}
 }

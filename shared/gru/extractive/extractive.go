@@ -86,9 +86,9 @@ func New(o Options) *Policy {
 	if o.Threshold == 0 {
 		o.Threshold = DefaultThreshold
 	}
-	r := improvedRules()
+	r := improvedRules
 	if o.Variant == AsWritten {
-		r = writtenRules()
+		r = writtenRules
 	}
-	return &Policy{threshold: o.Threshold, rules: r}
+	return &Policy{threshold: o.Threshold, rules: r()}
 }

@@ -90,10 +90,22 @@ const xStep = wPre + `(?:run|rerun|commit|push|pull|open|close|build|test|deploy
 const xNot = `^not (?:as|in|on|at|the|that|this|those|there|here|just|only|needed|necessary|acceptable|with|for|like|by|to|from|via|\w+ly|["'])`
 
 // Put off.
-const xDefer = `\bwe'll see\b|\bsee later\b|\b(?:another|some other) time\b|\b(?:have|need) to (?:think|ask|check|discuss)\b|\bthink about (?:it|that|this)\b|\blet's wait\b|\bi'll (?:think|ask|get back|let you know|tell you)\b`
+const xDefer = `\bi have no idea\b|^no idea\b|\bwe'll see\b|\bsee later\b|\b(?:another|some other) time\b|\b(?:have|need) to (?:think|ask|check|discuss)\b|\bthink about (?:it|that|this)\b|\blet's wait\b|\bi'll (?:think|ask|get back|let you know|tell you)\b`
 
 // What an assistant reports when the work is done.
 const xReport = `\b\d+ (?:of \d+ )?(?:files?|tests?|commits?|insertions|lines|issues|warnings|packages|occurrences|imports|tasks)\b|\btests? (?:all )?(?:now )?pass\w*\b|\bgreen\b|\blint\b|\bfiles changed\b`
+
+// What x1 puts in place of the verbs of a preference: "I like it." praises.
+const (
+	prefVerbs  = `prefer|want|insist|require|like (?:it|that|option|the|how|having)`
+	xPrefVerbs = `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|the|how|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max)\b`
+)
+
+// "Agreed" opens a recap with a colon only; with a comma it acknowledges.
+const xRecap = `^agreed\b[^.?!:—–,]{0,70}:`
+
+// Verbs behind "would" that wish or need, and do not hedge.
+const xWishes = `like need prefer rather want`
 
 const (
 	xWould = `\bwould (\w+)`

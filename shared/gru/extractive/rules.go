@@ -3,118 +3,178 @@ package extractive
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // rules is one compiled variant of the method.
 type rules struct {
-	plain []plainCue // cues that are one pattern on the head of the sentence
-	lets  letsRule
-	numu  matcher
-	spec  matcher
+	x1              bool
+	user, assistant weights
+
+	front bank // patterns at the front of a head; most die within a few bytes
+	body  bank // patterns anywhere in a head
+	value bank // patterns of values, on the whole sentence
+	plain []plainCue
+
+	lets     verbRule
+	numu     mask
+	spec     mask
+	specGaps []gap
 
 	accept, offer, goAhead, ack matcher
 
-	x1              bool
-	agree           *regexp.Regexp
-	absOnly, expect matcher
-	polite, fork    matcher
-	filler          *regexp.Regexp
-	ask, rule       matcher
-	report          matcher
-	ifWe, behaves   matcher
-	letsAny, every  matcher
-	would           letsRule
-	want, habit     letsRule
-	user, assistant weights
-
 	abbr, logl, code1, code2 matcher
 	bul, enum                *regexp.Regexp
+	bulAt, enumAt            *dfa
+
+	extra extraRules
 }
 
+// extraRules are those of x1 alone.
+type extraRules struct {
+	filler, agree      *regexp.Regexp
+	fillerAt           *dfa
+	absRest            matcher // abs behind an agreement
+	agreed, ask        mask    // front
+	polite, ifWe       mask    // front
+	expect, behaves    mask    // body
+	rule, every        mask    // body
+	report             mask    // body
+	want, habit, would verbRule
+	fork               matcher
+}
+
+// plainCue is a cue that is one pattern on the head of the sentence.
 type plainCue struct {
+	c           cue
+	userOnly    bool
+	src         string // with all its alternatives
+	front, body mask
+	gaps        []gap
+}
+
+// cueSource is a pattern of a cue; those that stand at the front in all their
+// alternatives go to the front bank.
+type cueSource struct {
 	c        cue
 	userOnly bool
-	m        matcher
+	src      string
 }
 
-// letsRule is "let's VERB" with a verb that is not about the work at hand.
-type letsRule struct {
-	re   *regexp.Regexp
-	step map[string]bool // verbs of a step, a look or talk: no decision
+func (r *rules) compile(sources []cueSource) {
+	for _, s := range sources {
+		x := plainCue{c: s.c, userOnly: s.userOnly, src: "(?i)" + s.src}
+		if atFront(s.src) {
+			x.front = r.front.add("(?i)" + s.src)
+		} else {
+			x.body, x.gaps = r.body.addWithGaps(s.src, "(?i)")
+		}
+		r.plain = append(r.plain, x)
+	}
 }
 
-func (l letsRule) match(h string) bool {
-	for _, m := range l.re.FindAllStringSubmatch(h, -1) {
-		if !l.step[strings.ToLower(m[1])] {
-			return true
+func atFront(src string) bool {
+	for _, alt := range alternatives(src) {
+		if !strings.HasPrefix(alt, "^") {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-func set(words string) map[string]bool {
-	m := make(map[string]bool)
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
+func (r *rules) seal() {
+	r.front.seal()
+	r.body.seal()
+	r.value.seal()
 }
 
-func writtenRules() *rules {
+// common sets what both variants share.
+func newRules() *rules {
 	r := &rules{
 		user: userWeights, assistant: assistantWeights,
-		plain: []plainCue{
-			{cAbs, false, fold(wAbs)}, {cDecide, false, fold(wDecide)}, {cContrast, false, fold(wContrast)},
-			{cReason, false, fold(wReason)}, {cRoot, false, fold(wRoot)}, {cPref, false, fold(wPref)},
-			{cWho, false, fold(wWho)}, {cCorr, false, fold(wCorr)}, {cImp, true, fold(wImp)},
-			{cRecap, false, fold(wRecap)}, {cShould, false, fold(wShould)}, {cFact, false, fold(wFact)},
-			{cDefer, false, fold(wDefer)}, {cTask, true, fold(wTask)}, {cAskc, true, fold(wAskc)},
-			{cHedge, false, fold(wHedge)}, {cPast, false, fold(wPast)}, {cMeta, false, fold(wMeta)},
-			{cPlan, false, fold(wPlan)},
-		},
-		lets: letsRule{regexp.MustCompile("(?i)" + wLets), set(wLetsSteps)},
-		numu: fold(wNumu), spec: exact(wSpec),
 		accept: fold(wAccept), offer: fold(wOffer), goAhead: fold(wGo), ack: fold(wAck),
 		abbr: fold(wAbbr), logl: exact(wLogl), code1: exact(wCode1), code2: exact(wCode2),
 		bul: regexp.MustCompile(wBul), enum: regexp.MustCompile(wEnum),
+		bulAt: newDFA([]string{wBul}, true), enumAt: newDFA([]string{wEnum}, true),
 	}
+	r.numu = r.value.add("(?i)" + wNumu)
+	r.spec, r.specGaps = r.value.addWithGaps(wSpec, "")
 	return r
 }
 
-func improvedRules() *rules {
-	f := func(ps ...string) matcher { return fold(loose(or(ps...))) }
-	r := writtenRules()
+// writtenRules are the patterns and weights of x0.
+var writtenRules = sync.OnceValue(func() *rules {
+	r := newRules()
+	r.compile([]cueSource{
+		{cAbs, false, wAbs}, {cDecide, false, wDecide}, {cContrast, false, wContrast},
+		{cReason, false, wReason}, {cRoot, false, wRoot}, {cPref, false, wPref}, {cWho, false, wWho},
+		{cCorr, false, wCorr}, {cImp, true, wImp}, {cRecap, false, wRecap}, {cShould, false, wShould},
+		{cFact, false, wFact}, {cDefer, false, wDefer}, {cTask, true, wTask}, {cAskc, true, wAskc},
+		{cHedge, false, wHedge}, {cPast, false, wPast}, {cMeta, false, wMeta}, {cPlan, false, wPlan},
+	})
+	r.lets = r.body.addVerb(wLets, wLetsSteps)
+	r.seal()
+	return r
+})
+
+// improvedRules are those of x1: the patterns of x0 widened, with a few taken
+// out, and cues of its own.
+var improvedRules = sync.OnceValue(func() *rules {
+	r := newRules()
 	r.x1 = true
 	r.user, r.assistant = x1Weights()
-	pref := strings.ReplaceAll(wPref, `prefer|want|insist|require|like (?:it|that|option|the|how|having)`, `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|the|how|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max|dark)\b`)
-	recap := strings.ReplaceAll(wRecap, `decision|agreed|resolved`, `decision|resolved`)
-	hedge := strings.ReplaceAll(wHedge, `could|would|`, `could|`)
-	hedge = strings.ReplaceAll(hedge, `|can be|`, `|`)
-	should := strings.Replace(wShould, `|\bfor now\b`, ``, 1)
-	deferred := strings.ReplaceAll(wDefer, `no idea|`, `i have no idea|`) + `|^no idea\b`
-	corr := strings.Replace(wCorr, `|not\b|`, `|`, 1)
-	abs := f(wAbs, xAbs)
-	r.plain = []plainCue{
-		{cAbs, false, abs}, {cAbs, true, f(xScope)}, {cDecide, false, f(wDecide, xDecide)}, {cContrast, false, f(wContrast)},
-		{cReason, false, f(wReason, xReason)}, {cRoot, false, f(wRoot)}, {cRoot, true, f(xRoot)}, {cPref, false, f(pref, xPref)},
-		{cWho, false, f(wWho, xWho)}, {cCorr, false, f(corr, xCorr, xNot)}, {cImp, true, f(wImp)},
-		{cRecap, false, f(recap, `^agreed\b[^.?!:—–,]{0,70}:`)}, {cShould, false, f(should, xShould)}, {cFact, false, f(wFact)},
-		{cDefer, false, f(deferred, xDefer)}, {cTask, true, f(wTask)}, {cAskc, true, f(wAskc)},
-		{cHedge, false, f(hedge, xHedge)}, {cStep, true, f(xStep)}, {cPast, false, f(wPast)}, {cMeta, false, f(wMeta, xLaugh, xLabel)},
-		{cPlan, false, f(wPlan)}, {cOnce, true, f(xOnce)},
-	}
-	r.absOnly = abs
-	r.agree = regexp.MustCompile("(?i)" + loose(xAgree))
-	r.expect, r.polite, r.fork = f(xExpect), f(xPolite), f(xFork)
-	r.filler = regexp.MustCompile("(?i)" + xFiller)
-	r.ask, r.rule, r.report = f(xAsk), f(xRule), f(xReport)
-	r.ifWe, r.behaves, r.letsAny = f(xIf), f(xBehaves), matcher{regexp.MustCompile("(?i)" + xLets)}
-	r.every = f(xEvery)
-	r.would = letsRule{regexp.MustCompile("(?i)" + xWould), set("like need prefer rather want")}
+	abs := or(wAbs, xAbs)
+	r.compile(loosened([]cueSource{
+		{cAbs, false, abs}, {cAbs, true, xScope},
+		{cDecide, false, or(wDecide, xDecide)},
+		{cContrast, false, wContrast},
+		{cReason, false, or(wReason, xReason)},
+		{cRoot, false, wRoot}, {cRoot, true, xRoot},
+		{cPref, false, or(replaced(wPref, prefVerbs, xPrefVerbs), xPref)},
+		{cWho, false, or(wWho, xWho)},
+		{cCorr, false, or(replaced(wCorr, `|not\b|`, `|`), xCorr, xNot)},
+		{cImp, true, wImp},
+		{cRecap, false, or(replaced(wRecap, `decision|agreed|resolved`, `decision|resolved`), xRecap)},
+		{cShould, false, or(replaced(wShould, `|\bfor now\b`, ``), xShould)},
+		{cFact, false, wFact},
+		{cDefer, false, or(replaced(wDefer, `no idea|`, ``), xDefer)},
+		{cTask, true, wTask}, {cAskc, true, wAskc}, {cStep, true, xStep},
+		{cHedge, false, or(replaced(replaced(wHedge, `could|would|`, `could|`), `|can be|`, `|`), xHedge)},
+		{cPast, false, wPast},
+		{cMeta, false, or(wMeta, xLaugh, xLabel)},
+		{cPlan, false, wPlan},
+		{cOnce, true, xOnce},
+	}))
 	steps := wLetsSteps + " " + xSteps
-	r.lets = letsRule{regexp.MustCompile("(?i)" + xLets), set(steps)}
-	r.want = letsRule{regexp.MustCompile("(?i)" + xWant), set(steps + " to you")}
-	r.habit = letsRule{regexp.MustCompile("(?i)" + loose(xHabit)), set(xStates)}
-	r.offer = f(wOffer, xOffer)
+	r.lets = r.body.addVerb(xLets, steps)
+	front := func(p string) mask { return r.front.add("(?i)" + loose(p)) }
+	body := func(p string) mask { return r.body.add("(?i)" + loose(p)) }
+	r.extra = extraRules{
+		filler: regexp.MustCompile("(?i)" + xFiller), fillerAt: newDFA([]string{"(?i)" + xFiller}, true),
+		agree: regexp.MustCompile("(?i)" + loose(xAgree)), absRest: fold(loose(abs)),
+		agreed: front(xAgree), ask: front(xAsk), polite: front(xPolite), ifWe: front(xIf),
+		expect: body(xExpect), behaves: body(xBehaves), rule: body(xRule), every: body(xEvery), report: body(xReport),
+		want: r.body.addVerb(xWant, steps+" to you"), habit: r.body.addVerb(loose(xHabit), xStates),
+		would: r.body.addVerb(xWould, xWishes),
+		fork:  fold(loose(xFork)),
+	}
+	r.offer = fold(loose(or(wOffer, xOffer)))
+	r.seal()
 	return r
+})
+
+func loosened(ss []cueSource) []cueSource {
+	for i := range ss {
+		ss[i].src = loose(ss[i].src)
+	}
+	return ss
+}
+
+// replaced is strings.Replace that insists on its part being there: the
+// patterns of x1 are built from those of x0.
+func replaced(p, old, with string) string {
+	if !strings.Contains(p, old) {
+		panic("extractive: a pattern lacks " + old)
+	}
+	return strings.Replace(p, old, with, 1)
 }

@@ -51,7 +51,7 @@ func (r *rules) asked(t *turn) (asks, fork bool) {
 	for _, s := range t.sents[max(0, len(t.sents)-2):] {
 		if q := t.text[s.start:s.end]; s.question && !r.offer.match(q) {
 			asks = true
-			fork = fork || r.x1 && r.fork.match(q)
+			fork = fork || r.x1 && r.extra.fork.match(q)
 		}
 	}
 	return asks, fork

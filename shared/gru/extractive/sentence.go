@@ -92,11 +92,10 @@ func (r *rules) bullet(line string) int {
 	if c := line[0]; c >= 'A' && c < utf8.RuneSelf {
 		return 0
 	}
-	loc := r.bul.FindStringIndex(line)
-	if loc == nil {
+	if r.bulAt.scan(line) == 0 {
 		return 0
 	}
-	return loc[1]
+	return r.bul.FindStringIndex(line)[1]
 }
 
 // split cuts text[s:e), one line, into sentences.
