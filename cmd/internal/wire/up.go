@@ -219,7 +219,7 @@ func (u *Up) build() (err error) {
 
 // uploaded is called after each upload through the S3 endpoint.
 func (u *Up) uploaded(bucket, key, etag string, size int64) {
-	e := event.New(event.ObjectCreated, "s3", event.Object{Bucket: bucket, Key: key, ETag: etag, SizeBytes: size})
+	e := serve.ObjectEvent(event.Object{Bucket: bucket, Key: key, ETag: etag, SizeBytes: size})
 	if err := u.broker.Publish(context.Background(), e); err != nil {
 		u.cfg.Logger.Warn("upload not announced; the sweep finds it", slog.String("key", key), slog.Any("err", err))
 	}
@@ -262,8 +262,8 @@ func (u *Up) Run(ctx context.Context, onReady func(Ready)) (err error) {
 	for _, s := range u.services {
 		err = errors.Join(err, s.Close(stop))
 	}
-	if errors.Is(err, context.Canceled) {
-		return nil
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || fault.Is(err, fault.Unavailable)) {
+		return nil // asked to stop: requests that were cut are asked again, and what they began is in the log
 	}
 	return err
 }
