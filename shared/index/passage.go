@@ -127,7 +127,7 @@ func sentenceEnd(r rune) bool { return r == '.' || r == '!' || r == '?' || r == 
 func cjkStop(r rune) bool { return r == '。' || r == '！' || r == '？' }
 
 func ideograph(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
 func spacePrefix(s string) int {
