@@ -1,28 +1,47 @@
 package learn
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"hash"
 	"io"
 
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
-// hashReader hashes what is read through it.
-type hashReader struct {
-	r io.Reader
-	h hash.Hash
-	n int64
+// checkedReader reads a body of known size and fails in place of its last bytes
+// when its hash is not the one announced: a store that gets an error instead of
+// the end keeps nothing, and nothing that stands is touched.
+type checkedReader struct {
+	r     io.Reader
+	h     hash.Hash
+	left  int64
+	want  memory.SHA
+	wrong error // what check found
 }
 
-func newHashReader(r io.Reader) *hashReader { return &hashReader{r: r, h: sha256.New()} }
-
-func (h *hashReader) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	h.h.Write(p[:n])
-	h.n += int64(n)
+func (c *checkedReader) Read(p []byte) (int, error) {
+	if c.wrong != nil {
+		return 0, c.wrong
+	}
+	n, err := c.r.Read(p)
+	c.h.Write(p[:n])
+	c.left -= int64(n)
+	if n > 0 {
+		if bad := c.check(); bad != nil {
+			return 0, bad
+		}
+	}
 	return n, err
 }
 
-func (h *hashReader) sum() memory.SHA { return memory.SHA(hex.EncodeToString(h.h.Sum(nil))) }
+// check compares the hashes once the whole body has passed.
+func (c *checkedReader) check() error {
+	if c.left > 0 {
+		return nil
+	}
+	if got := memory.SHA(hex.EncodeToString(c.h.Sum(nil))); got != c.want {
+		c.wrong = fault.At(fault.Corrupt, "sha256", "send the file again", "the body's hash is %s", got)
+	}
+	return c.wrong
+}

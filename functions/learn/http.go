@@ -2,6 +2,7 @@ package learn
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/replay"
@@ -95,7 +97,7 @@ func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, text, query}", "%v", err))
 		return
 	}
-	if err := req.check(); err != nil {
+	if err := req.check(f.cfg.Count); err != nil {
 		serve.WriteError(w, err)
 		return
 	}
@@ -111,7 +113,7 @@ func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 	serve.WriteJSON(w, status, l)
 }
 
-func (q *learnRequest) check() error {
+func (q *learnRequest) check(count func(string) int) error {
 	bad := func(field, hint, format string, args ...any) error {
 		return fault.At(fault.Invalid, "field "+field, hint, format, args...)
 	}
@@ -127,7 +129,10 @@ func (q *learnRequest) check() error {
 	case q.ChunkSize != 0 && (q.ChunkSize < 200 || q.ChunkSize > 20_000):
 		return bad("chunk_size", "", "must be 200 to 20000 characters")
 	case len(q.Query) > 8<<10:
-		return bad("query", "a question has at most 1,024 tokens", "over 8 KiB")
+		return bad("query", "ask a shorter question", "over 8 KiB")
+	}
+	if n := count(q.Query); n > gru.MaxQuestionTokens {
+		return bad("query", "ask a shorter question", "%d tokens, at most %d", n, gru.MaxQuestionTokens)
 	}
 	for _, m := range []string{q.Model, q.GateModel, q.RewriteModel} {
 		if m != "" && m != builtinModel {
@@ -243,14 +248,16 @@ func (f *Function) uploadFile(r *http.Request) (Result, error) {
 	if r.ContentLength < 0 {
 		return Result{}, fault.At(fault.Invalid, "Content-Length", "send the file's size", "missing")
 	}
-	hr := newHashReader(r.Body)
-	o, err := f.store(r.Context(), project, name, sha, hr, r.ContentLength)
-	if err != nil {
+	body := &checkedReader{r: r.Body, h: sha256.New(), left: r.ContentLength, want: sha}
+	if err := body.check(); err != nil {
 		return Result{}, err
 	}
-	if got := hr.sum(); hr.n == r.ContentLength && hr.n > 0 && got != sha {
-		// Content stands under a name that lies about it: take it back.
-		return Result{}, errors.Join(fault.At(fault.Corrupt, "sha256", "send the file again", "the body's hash is %s", got), f.cfg.Inbox.Delete(r.Context(), o.Key))
+	o, err := f.store(r.Context(), project, name, sha, body, r.ContentLength)
+	if body.wrong != nil {
+		return Result{}, body.wrong
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	res, err := f.Object(r.Context(), o)
 	if err != nil {
