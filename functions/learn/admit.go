@@ -134,8 +134,11 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, rd *transcript.Reader, st *transcript.Stats, origin string, info objstore.Info) (eventlog.Receipt, error) {
 	if len(in.parts) == 0 {
 		r.Outcome, r.Reason = OutcomeEmpty, "no turn to look at"
-		if why := st.Unsupported; why != "" {
-			r.Outcome, r.Reason = OutcomeUnsupported, why
+		switch {
+		case st.Unsupported != "":
+			r.Outcome, r.Reason = OutcomeUnsupported, "the format "+st.Unsupported+" is not read"
+		case rd.Format() == transcript.FormatUnknown && st.Counts.Bad+st.Counts.Records > 0:
+			r.Outcome, r.Reason = OutcomeUnsupported, "in no format that is read"
 		}
 		return r, nil
 	}
@@ -146,9 +149,17 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		if err != nil {
 			return r, err
 		}
-		if seq, ok := known.raw[st.RawSHA256]; ok {
-			duplicate++
-			r.Parts = append(r.Parts, eventlog.ReceiptPart{Project: name, Seq: seq, Source: known.source[seq], RawSHA256: st.RawSHA256})
+		if l, ok := known.raw[st.RawSHA256]; ok {
+			part := eventlog.ReceiptPart{Project: name, Seq: l.Seq, Source: l.Source, RawSHA256: st.RawSHA256}
+			if l.Object == f.cfg.Inbox.Name()+"/"+info.Key && l.ETag == info.ETag {
+				// An earlier delivery wrote the line and not the receipt: the
+				// part is this object's own, and nobody was told of it.
+				part.Chunks = l.Chunks
+				admitted++
+			} else {
+				duplicate++
+			}
+			r.Parts = append(r.Parts, part)
 			continue
 		}
 		if len(p.chunks) == 0 {
@@ -212,7 +223,7 @@ type part struct {
 	duplicates int
 	from, to   int64
 	tmin, tmax time.Time
-	foldedTo   int64 // admit seq up to which the sessions were read
+	foldedTo   int64 // admit seq up to which every session was read
 }
 
 func (in *intake) add(ctx context.Context, t memory.Turn) error {
@@ -253,9 +264,13 @@ func (in *intake) newPart(project string, t memory.Turn) *part {
 func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
 	seen, ok := p.sessions[t.Session]
 	if !ok {
+		var to int64
 		var err error
-		if seen, p.foldedTo, err = f.admits.turns(ctx, p.project, t.Session); err != nil {
+		if seen, to, err = f.admits.turns(ctx, p.project, t.Session); err != nil {
 			return err
+		}
+		if len(p.sessions) == 0 || to < p.foldedTo {
+			p.foldedTo = to
 		}
 		p.sessions[t.Session] = seen
 	}

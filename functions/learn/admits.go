@@ -24,8 +24,7 @@ type admitted struct {
 	Lines []admittedLine `json:"lines"`
 
 	head     eventlog.Head
-	raw      map[memory.SHA]int64 // raw sha of an object -> seq
-	source   map[int64]memory.SHA
+	raw      map[memory.SHA]admittedLine // by the raw sha of an object
 	sessions map[string][]admittedLine
 }
 
@@ -34,6 +33,9 @@ type admittedLine struct {
 	Raw     memory.SHA `json:"raw"`
 	Source  memory.SHA `json:"source"`
 	Session string     `json:"session,omitempty"`
+	Object  string     `json:"object,omitempty"`
+	ETag    string     `json:"etag,omitempty"`
+	Chunks  int        `json:"chunks,omitempty"`
 }
 
 // cacheEvery is how many new lines make a new cached fold worth writing: a
@@ -48,12 +50,11 @@ func newAdmitIndex(log *eventlog.Log) *admitIndex {
 }
 
 func newAdmitted() *admitted {
-	return &admitted{raw: map[memory.SHA]int64{}, source: map[int64]memory.SHA{}, sessions: map[string][]admittedLine{}}
+	return &admitted{raw: map[memory.SHA]admittedLine{}, sessions: map[string][]admittedLine{}}
 }
 
 func (a *admitted) index(l admittedLine) {
-	a.raw[l.Raw] = l.Seq
-	a.source[l.Seq] = l.Source
+	a.raw[l.Raw] = l
 	a.sessions[l.Session] = append(a.sessions[l.Session], l)
 }
 
@@ -104,7 +105,7 @@ func (x *admitIndex) foldLocked(ctx context.Context, project string) (*admitted,
 		}
 		for _, r := range seg.Records {
 			if l, ok := r.(*memory.Admit); ok {
-				a.add(admittedLine{Seq: l.Seq, Raw: l.RawSHA256, Source: l.Source, Session: l.Session})
+				a.add(admittedLine{Seq: l.Seq, Raw: l.RawSHA256, Source: l.Source, Session: l.Session, Object: l.Object, ETag: l.ETag, Chunks: l.Chunks})
 			}
 		}
 		a.head = eventlog.Head{Seq: seg.Header.Seq, Hash: seg.Hash}
