@@ -118,12 +118,13 @@ func (s *Stores) DieAt(n int, effect bool, err error) (reached func() bool) {
 	}
 }
 
-// FailOnce makes call n alone fail, counted from 0; see DieAt.
+// FailOnce makes call n alone fail, counted from 0; see DieAt. With effect it is
+// the first call from n on that has an effect to answer.
 func (s *Stores) FailOnce(n int, effect bool, err error) (reached func() bool) {
 	var mu sync.Mutex
 	seen, done := 0, false
 	fail := func() error {
-		if seen == n+1 && !done {
+		if seen > n && !done {
 			done = true
 			return err
 		}

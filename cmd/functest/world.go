@@ -7,9 +7,13 @@
 package functest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -70,6 +74,8 @@ type Options struct {
 	LegTimeout time.Duration
 	Sweep      time.Duration // learn's budget of one sweep
 	Now        func() time.Time
+	// Live delivers what routes publish, and all that follows, before they go on.
+	Live bool
 	// Retry is how often a store call is tried in all; 1 by default, so that
 	// an injected fault reaches the function.
 	Retry uint
@@ -93,6 +99,8 @@ type World struct {
 	Graph   index.Graph
 	Lexical index.Lexical
 	Space   memory.Space
+
+	live bool
 
 	mu        sync.Mutex
 	published []ce.Event
@@ -150,7 +158,7 @@ func New(t testing.TB, o Options) *World {
 	if o.Wait == 0 {
 		o.Wait = time.Nanosecond // nothing runs beside the caller
 	}
-	w := &World{T: t, Graph: o.Graph, Lexical: o.Lexical, Space: o.Embedder.Space()}
+	w := &World{T: t, Graph: o.Graph, Lexical: o.Lexical, Space: o.Embedder.Space(), live: o.Live}
 	if o.From != nil {
 		w.Stores = o.From.Stores
 	} else {
@@ -190,6 +198,10 @@ func New(t testing.TB, o Options) *World {
 }
 
 func (w *World) publish(_ context.Context, es ...ce.Event) error {
+	if w.live {
+		w.Run(es...)
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.published = append(w.published, es...)
@@ -373,5 +385,54 @@ func (w *World) Ask(project string, ids ...string) {
 	key := "config/" + Tenant + "/" + project + "/questions.yaml"
 	if _, err := w.Bucket.Put(w.T.Context(), key, []byte(set)); err != nil {
 		w.T.Fatal(err)
+	}
+}
+
+// Call sends one request to the routes of every function. body is sent as it is
+// when it is a []byte or string, as JSON otherwise.
+func (w *World) Call(method, target string, body any) *httptest.ResponseRecorder {
+	w.T.Helper()
+	mux := http.NewServeMux()
+	for _, f := range []serve.Routes{w.Learn, w.Gate, w.Project, w.Query} {
+		f.Routes(mux)
+	}
+	var b []byte
+	switch v := body.(type) {
+	case nil:
+	case []byte:
+		b = v
+	case string:
+		b = []byte(v)
+	default:
+		var err error
+		if b, err = json.Marshal(v); err != nil {
+			w.T.Fatal(err)
+		}
+	}
+	r := httptest.NewRequestWithContext(w.T.Context(), method, target, bytes.NewReader(b))
+	rec := httptest.NewRecorder()
+	mux.ServeHTTP(rec, r)
+	return rec
+}
+
+// Get is Call of a GET whose 200 is decoded into v.
+func (w *World) Get(target string, v any) {
+	w.T.Helper()
+	w.decode(w.Call(http.MethodGet, target, nil), http.StatusOK, v)
+}
+
+// Post is Call of a POST whose answer, with the status wanted, is decoded into v.
+func (w *World) Post(target string, body any, status int, v any) {
+	w.T.Helper()
+	w.decode(w.Call(http.MethodPost, target, body), status, v)
+}
+
+func (w *World) decode(rec *httptest.ResponseRecorder, status int, v any) {
+	w.T.Helper()
+	if rec.Code != status {
+		w.T.Fatalf("status %d, want %d: %s", rec.Code, status, rec.Body)
+	}
+	if err := json.Unmarshal(rec.Body.Bytes(), v); err != nil {
+		w.T.Fatalf("%v: %s", err, rec.Body)
 	}
 }
