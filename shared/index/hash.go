@@ -74,7 +74,7 @@ func boolInt(b bool) int {
 
 // sortedSet is ids sorted without repeats; never nil, so that it encodes as [].
 func sortedSet(ids []memory.SHA) []memory.SHA {
-	s := slices.Concat([]memory.SHA{}, ids)
+	s := append([]memory.SHA{}, ids...)
 	slices.Sort(s)
 	return slices.Compact(s)
 }

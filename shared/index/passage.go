@@ -88,10 +88,6 @@ func passageEnd(text string) int {
 	border := 0      // last sentence or line border
 	prev := rune(-1) // rune before
 	for i, r := range text {
-		size := utf8.RuneLen(r)
-		if size < 0 {
-			size = 1 // an invalid byte
-		}
 		if unicode.IsSpace(r) {
 			if words > PassageWords/2 && (r == '\n' || sentenceEnd(prev)) {
 				border = i
@@ -115,7 +111,7 @@ func passageEnd(text string) int {
 			wordStart = i
 		}
 		if cjkStop(r) && words > PassageWords/2 {
-			border = i + size
+			border = i + utf8.RuneLen(r)
 		}
 		prev = r
 	}
