@@ -14,10 +14,11 @@ type claude struct {
 
 	env    envelope
 	block  []member // scratch
-	blocks []span   // scratch
+	blocks []block  // scratch
 
 	cwd      string // last seen: some records name none
 	session  string
+	clean    string // session as ids hold it
 	branch   string
 	messages map[uint64]struct{} // message ids
 	tools    map[uint64]tool     // by call id
@@ -129,8 +130,10 @@ func (c *claude) record(rec *record) {
 		}
 	}
 	if isString(b, v.session) {
-		c.session = c.r.names.text(b, v.session)
-		s.session(c.session)
+		if id := c.r.names.text(b, v.session); id != c.session {
+			c.session, c.clean = id, cleanID(id)
+			s.session(id)
+		}
 	}
 	if isString(b, v.version) {
 		s.versions.add(c.r.names.text(b, v.version))
@@ -205,8 +208,7 @@ func (c *claude) message(v *envelope) {
 		s.drop("no_message")
 		return
 	}
-	c.block, _ = members(b, v.message.s, c.block[:0])
-	for _, m := range c.block {
+	for _, m := range v.rec.in.ms {
 		switch string(m.key) {
 		case "id":
 			v.mid = m.val
@@ -219,9 +221,9 @@ func (c *claude) message(v *envelope) {
 	c.blocks = c.blocks[:0]
 	switch {
 	case isString(b, v.mcontent):
-		c.blocks = append(c.blocks, v.mcontent)
+		c.blocks = append(c.blocks, block{at: v.mcontent})
 	case isArray(b, v.mcontent):
-		elements(b, v.mcontent, func(e span) bool { c.blocks = append(c.blocks, e); return true })
+		c.blocks = append(c.blocks, v.rec.in.blocks...)
 	}
 	if assistant && isString(b, v.mid) {
 		h := c.r.ids.hash(b[v.mid.s:v.mid.e])
@@ -243,10 +245,10 @@ func (c *claude) message(v *envelope) {
 		s.drop("tool_use_result")
 	}
 	human := false
-	for _, e := range c.blocks {
+	for _, k := range c.blocks {
 		if assistant {
-			c.said(v, e, drop)
-		} else if c.heard(v, e, drop) {
+			c.said(v, k, drop)
+		} else if c.heard(v, k, drop) {
 			human = true
 		}
 	}
@@ -258,17 +260,17 @@ func (c *claude) message(v *envelope) {
 	}
 }
 
-// blockType reads one content block into c.block and gives its type; a bare
+// blockType puts one content block into c.block and gives its type; a bare
 // string is a text block only where the content is a string.
-func (c *claude) blockType(b []byte, v *envelope, e span) string {
+func (c *claude) blockType(b []byte, v *envelope, k block) string {
 	c.block = c.block[:0]
-	if isString(b, e) && e == v.mcontent {
+	if isString(b, k.at) && k.at == v.mcontent {
 		return "text"
 	}
-	if !isObject(b, e) {
+	if !isObject(b, k.at) {
 		return "odd_block"
 	}
-	c.block, _ = members(b, e.s, c.block)
+	c.block = append(c.block, v.rec.in.bm[k.from:k.to]...)
 	for _, m := range c.block {
 		if string(m.key) == "type" {
 			return c.r.names.text(b, m.val)
@@ -290,7 +292,7 @@ func (c *claude) field(name string) span {
 // turn is the common part of every turn of a record.
 func (c *claude) turn(v *envelope, role memory.Role, kind memory.Kind, trust memory.Trust) memory.Turn {
 	t := memory.Turn{
-		Session: cleanID(c.sessionID()), Role: role, Kind: kind, Trust: trust,
+		Session: c.sessionID(), Role: role, Kind: kind, Trust: trust,
 		Cwd: c.cwd, GitBranch: c.branch,
 		TimeQuality: memory.TimeNone,
 		Line:        v.rec.line, From: v.rec.from(), To: v.rec.to(),
@@ -299,16 +301,16 @@ func (c *claude) turn(v *envelope, role memory.Role, kind memory.Kind, trust mem
 		t.Time, t.TimeRaw, t.TimeQuality = v.time, v.timeRaw, memory.TimeExact
 	}
 	if isString(v.rec.b, v.parent) {
-		t.ParentID = cleanID(c.r.names.text(v.rec.b, v.parent))
+		t.ParentID = cleanID(text(v.rec.b, v.parent))
 	}
 	return t
 }
 
 func (c *claude) sessionID() string {
-	if c.session != "" {
-		return c.session
+	if c.session == "" && c.clean == "" {
+		c.clean = c.r.stem()
 	}
-	return c.r.stem()
+	return c.clean
 }
 
 // id names a turn: session/message.id for the assistant, session/uuid for all
@@ -324,7 +326,7 @@ func (c *claude) id(v *envelope) string {
 	} else {
 		name = string(memory.Sum(b[v.rec.at.s:v.rec.at.e]))[:32]
 	}
-	return c.r.ids.unique(cleanID(c.sessionID()) + "/" + name)
+	return c.r.ids.unique(c.sessionID() + "/" + name)
 }
 
 func (c *claude) emit(v *envelope, t memory.Turn) {
@@ -333,13 +335,13 @@ func (c *claude) emit(v *envelope, t memory.Turn) {
 }
 
 // said reads one block of the assistant.
-func (c *claude) said(v *envelope, e span, drop string) {
+func (c *claude) said(v *envelope, k block, drop string) {
 	s := &c.r.stats
 	b, base := v.rec.b, v.rec.base
-	switch typ := c.blockType(b, v, e); typ {
+	switch typ := c.blockType(b, v, k); typ {
 	case "text":
-		txt := e
-		if isObject(b, e) {
+		txt := k.at
+		if isObject(b, txt) {
 			txt = c.field("text")
 		}
 		if !isString(b, txt) || drop != "" {
@@ -426,12 +428,12 @@ func (c *claude) answered(id []byte) tool {
 
 // heard reads one block of a user record and reports whether a person wrote
 // it.
-func (c *claude) heard(v *envelope, e span, drop string) bool {
+func (c *claude) heard(v *envelope, k block, drop string) bool {
 	b, base := v.rec.b, v.rec.base
-	switch typ := c.blockType(b, v, e); typ {
+	switch typ := c.blockType(b, v, k); typ {
 	case "text":
-		txt := e
-		if isObject(b, e) {
+		txt := k.at
+		if isObject(b, txt) {
 			txt = c.field("text")
 		}
 		if !isString(b, txt) {
@@ -552,7 +554,7 @@ func (c *claude) rewound(v *envelope) {
 	if !ok {
 		return
 	}
-	session := cleanID(c.sessionID())
+	session := c.sessionID()
 	held := c.r.win.held()
 	for i := range held {
 		if t := &held[i]; t.Seq >= first && t.Line != v.rec.line && t.Session == session {
@@ -678,7 +680,7 @@ func (c *claude) queued(v *envelope) {
 		p := piece(b, v.content, v.rec.base)
 		t := c.turn(v, memory.RoleUser, memory.KindSteering, memory.TrustUser)
 		t.Pieces = []memory.Piece{p}
-		t.ID = cleanID(c.sessionID()) + "/queue-" + string(memory.Sum(b[v.rec.at.s:v.rec.at.e]))[:16]
+		t.ID = c.sessionID() + "/queue-" + string(memory.Sum(b[v.rec.at.s:v.rec.at.e]))[:16]
 		c.queue.enqueue(c.r.ids.hash([]byte(strings.TrimSpace(p.Text))), t)
 	case "dequeue":
 		c.queue.dequeue()
@@ -752,7 +754,7 @@ func (c *claude) attached(v *envelope) {
 		}
 		t := c.turn(v, memory.RoleUser, memory.KindSteering, memory.TrustUser)
 		t.Pieces = []memory.Piece{p}
-		t.ID = cleanID(c.sessionID()) + "/" + attachmentName(v)
+		t.ID = c.sessionID() + "/" + attachmentName(v)
 		c.steer(t)
 	}
 }

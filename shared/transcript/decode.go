@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -34,39 +36,30 @@ func piece(b []byte, v span, base int64) memory.Piece {
 	p := memory.Piece{
 		Start: base + int64(v.s+1),
 		End:   base + int64(v.e-1),
-		Enc:   memory.Encoding{Codec: memory.CodecJSONString, Style: styleOf(raw)},
+		Enc:   memory.Encoding{Codec: memory.CodecJSONString, Style: memory.StyleJS},
 	}
-	p.Text, p.Enc.Exceptions = decode(raw, p.Enc.Style, nil)
+	p.Text, p.Enc.Exceptions = decode(raw, memory.StyleJS, nil)
+	// A string that is all ASCII and holds an escape past 0x7E comes from a
+	// writer that escapes everything there.
+	if len(p.Enc.Exceptions) > 0 && escapesAll(raw, p.Enc.Exceptions) {
+		p.Enc.Style = memory.StyleASCII
+		p.Text, p.Enc.Exceptions = decode(raw, memory.StyleASCII, nil)
+	}
 	return p
 }
 
-// styleOf guesses the writer's escape rule: a string that is all ASCII and
-// holds an escape past 0x7E comes from a writer that escapes everything there.
-func styleOf(raw []byte) memory.Style {
-	i := bytes.Index(raw, []byte(`\u`))
-	if i < 0 {
-		return memory.StyleJS
-	}
+func escapesAll(raw []byte, exc []memory.Exception) bool {
 	for _, c := range raw {
 		if c >= 0x7f {
-			return memory.StyleJS
+			return false
 		}
 	}
-	for i < len(raw) {
-		k := bytes.IndexByte(raw[i:], '\\')
-		if k < 0 {
-			break
+	for _, x := range exc {
+		if x.Raw[0] == '\\' && x.Raw[1] == 'u' && hex4(x.Raw[2:]) >= 0x7f {
+			return true
 		}
-		if i += k; raw[i+1] != 'u' {
-			i += 2
-			continue
-		}
-		if hex4(raw[i+2:]) >= 0x7f {
-			return memory.StyleASCII
-		}
-		i += 6
 	}
-	return memory.StyleJS
+	return false
 }
 
 func hex4(b []byte) rune {
@@ -85,60 +78,109 @@ func hex4(b []byte) rune {
 	return r
 }
 
+// unescaped is what stands for the letter after a backslash; 0 for none.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // decode gives the text of the inside of a JSON string, as encoding/json
 // does: a lone surrogate and each invalid UTF-8 byte become U+FFFD. Each place
 // where style would give other bytes than raw has is an exception.
 func decode(raw []byte, style memory.Style, exc []memory.Exception) (string, []memory.Exception) {
-	k := bytes.IndexByte(raw, '\\')
-	if k < 0 && plain(raw, style) {
+	i := simple(raw, 0)
+	if i == len(raw) && style == memory.StyleJS {
 		return string(raw), exc
 	}
-	out := make([]byte, 0, len(raw))
-	var want [12]byte // what style gives for one rune
-	for i := 0; i < len(raw); {
-		k := bytes.IndexByte(raw[i:], '\\')
-		if k < 0 {
-			k = len(raw) - i
-		}
-		if k > 0 {
-			out, exc = literal(out, raw[i:i+k], style, exc)
-			i += k
+	var sb strings.Builder
+	sb.Grow(len(raw))
+	for i = 0; i < len(raw); {
+		if k := simple(raw, i); k > i {
+			if style == memory.StyleASCII {
+				exc = literal(&sb, raw[i:k], style, exc) // may hold a bare DEL
+			} else {
+				sb.Write(raw[i:k])
+			}
+			i = k
 			continue
 		}
-		at, n := len(out), 2
-		var r rune
-		switch c := raw[i+1]; c {
-		case 'b':
-			r = '\b'
-		case 'f':
-			r = '\f'
-		case 'n':
-			r = '\n'
-		case 'r':
-			r = '\r'
-		case 't':
-			r = '\t'
-		case 'u':
-			r, n = hex4(raw[i+2:]), 6
-			if utf16.IsSurrogate(r) {
-				pair := rune(utf8.RuneError)
-				if len(raw)-i >= 12 && raw[i+6] == '\\' && raw[i+7] == 'u' {
-					pair = utf16.DecodeRune(r, hex4(raw[i+8:]))
-				}
-				if r = pair; r != utf8.RuneError {
-					n = 12
-				}
+		if raw[i] != '\\' {
+			k := i + 1
+			for k < len(raw) && raw[k] >= utf8.RuneSelf {
+				k++
 			}
-		default:
-			r = rune(c) // " \ /
+			exc = literal(&sb, raw[i:k], style, exc)
+			i = k
+			continue
 		}
-		out = utf8.AppendRune(out, r)
+		c := raw[i+1]
+		if c != 'u' && c != '/' {
+			sb.WriteByte(unescaped[c])
+			i += 2
+			continue
+		}
+		r, n := rune('/'), 2
+		if c == 'u' {
+			r, n = escapedRune(raw[i:])
+		}
+		at := sb.Len()
+		sb.WriteRune(r)
+		var want [12]byte // what style gives for one rune
 		if string(appendRune(want[:0], style, r)) != string(raw[i:i+n]) {
-			exc = append(exc, memory.Exception{At: at, Len: len(out) - at, Raw: bytes.Clone(raw[i : i+n])})
+			exc = append(exc, memory.Exception{At: at, Len: sb.Len() - at, Raw: bytes.Clone(raw[i : i+n])})
 		}
 		i += n
 	}
-	return string(out), exc
+	return sb.String(), exc
+}
+
+// escapedRune reads \uxxxx, or the two of a surrogate pair.
+func escapedRune(b []byte) (r rune, n int) {
+	r, n = hex4(b[2:]), 6
+	if !utf16.IsSurrogate(r) {
+		return r, n
+	}
+	if len(b) >= 12 && b[6] == '\\' && b[7] == 'u' {
+		if pair := utf16.DecodeRune(r, hex4(b[8:])); pair != utf8.RuneError {
+			return pair, 12
+		}
+	}
+	return utf8.RuneError, n
+}
+
+// simple is the end of the run of ASCII without a backslash from i on.
+func simple(b []byte, i int) int {
+	for i+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[i:])
+		s := w ^ (loBits * '\\')
+		if m := ((s-loBits)&^s | w) & hiBits; m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
+	for i < len(b) && b[i] != '\\' && b[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// validUTF8 is utf8.Valid, faster over long runs of ASCII.
+func validUTF8(b []byte) bool {
+	for i := 0; i < len(b); {
+		for i+32 <= len(b) && (binary.LittleEndian.Uint64(b[i:])|binary.LittleEndian.Uint64(b[i+8:])|
+			binary.LittleEndian.Uint64(b[i+16:])|binary.LittleEndian.Uint64(b[i+24:]))&hiBits == 0 {
+			i += 32
+		}
+		for n := 0; n < 32 && i < len(b); n++ {
+			if b[i] < utf8.RuneSelf {
+				i++
+				continue
+			}
+			r, k := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && k == 1 {
+				return false
+			}
+			i += k
+		}
+	}
+	return true
 }
 
 // appendRune appends the bytes that style gives for r.
@@ -166,29 +208,32 @@ func plain(raw []byte, style memory.Style) bool {
 }
 
 // literal appends a run without escapes.
-func literal(out, run []byte, style memory.Style, exc []memory.Exception) ([]byte, []memory.Exception) {
+func literal(sb *strings.Builder, run []byte, style memory.Style, exc []memory.Exception) []memory.Exception {
 	if plain(run, style) {
-		return append(out, run...), exc
+		sb.Write(run)
+		return exc
 	}
 	for i := 0; i < len(run); {
 		r, n := utf8.DecodeRune(run[i:])
-		at := len(out)
-		out = utf8.AppendRune(out, r)
+		at := sb.Len()
+		sb.WriteRune(r)
 		bad := r == utf8.RuneError && n == 1
 		if bad || style == memory.StyleASCII && r >= 0x7f {
-			exc = append(exc, memory.Exception{At: at, Len: len(out) - at, Raw: bytes.Clone(run[i : i+n])})
+			exc = append(exc, memory.Exception{At: at, Len: sb.Len() - at, Raw: bytes.Clone(run[i : i+n])})
 		}
 		i += n
 	}
-	return out, exc
+	return exc
 }
 
 // rawPiece is a piece of a text file. Invalid UTF-8 becomes U+FFFD, by
 // exceptions; all other bytes are the text.
 func rawPiece(raw []byte, start int64) memory.Piece {
 	p := memory.Piece{Start: start, End: start + int64(len(raw)), Enc: memory.RawEncoding}
-	out, exc := literal(nil, raw, memory.StyleRaw, nil)
-	p.Text, p.Enc.Exceptions = string(out), exc
+	var sb strings.Builder
+	sb.Grow(len(raw))
+	p.Enc.Exceptions = literal(&sb, raw, memory.StyleRaw, nil)
+	p.Text = sb.String()
 	return p
 }
 
@@ -199,16 +244,13 @@ func slice(p memory.Piece, from, to int) (memory.Piece, bool) {
 		return p, true
 	}
 	q := memory.Piece{Text: strings.Clone(p.Text[from:to]), Enc: memory.Encoding{Codec: p.Enc.Codec, Style: p.Enc.Style}}
-	before, err := p.Enc.Append(nil, p.Text, 0, from)
-	if err != nil {
+	var ok bool
+	if q.Start, ok = place(&p, from); !ok {
 		return q, false
 	}
-	inside, err := p.Enc.Append(nil, p.Text, from, to)
-	if err != nil {
+	if q.End, ok = place(&p, to); !ok {
 		return q, false
 	}
-	q.Start = p.Start + int64(len(before))
-	q.End = q.Start + int64(len(inside))
 	for _, x := range p.Enc.Exceptions {
 		if x.At >= from && x.At+x.Len <= to {
 			x.At -= from
@@ -216,6 +258,16 @@ func slice(p memory.Piece, from, to int) (memory.Piece, bool) {
 		}
 	}
 	return q, true
+}
+
+// place is the source offset of a text offset, counted from the nearer end.
+func place(p *memory.Piece, at int) (int64, bool) {
+	if at <= len(p.Text)/2 {
+		b, err := p.Enc.Append(nil, p.Text, 0, at)
+		return p.Start + int64(len(b)), err == nil
+	}
+	b, err := p.Enc.Append(nil, p.Text, at, len(p.Text))
+	return p.End - int64(len(b)), err == nil
 }
 
 // trimmed is slice without the white space at both ends.

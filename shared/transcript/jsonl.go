@@ -9,6 +9,7 @@ type record struct {
 	at   span     // the object in b
 	line int      // physical line, from 1
 	ms   []member // valid until the next record
+	in   nested   // of its message
 }
 
 func (c *record) from() int64 { return c.base + int64(c.at.s) }
@@ -43,7 +44,7 @@ func (j *jsonl) line(ln line) {
 	for i < len(b) {
 		e := -1
 		if b[i] == '{' {
-			j.rec.ms, e = members(b, i, j.rec.ms[:0])
+			j.rec.ms, e = j.rec.in.members(b, i, j.rec.ms[:0])
 			if e >= 0 {
 				objects++
 				j.rec.b, j.rec.base, j.rec.at, j.rec.line = b, base, span{i, e}, ln.no

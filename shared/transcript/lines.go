@@ -38,6 +38,9 @@ type lines struct {
 	eof     bool
 	err     error // of I/O
 
+	// The hash runs beside the parsing of the same bytes: done is set while it
+	// does, and all below belongs to it until done is closed.
+	done     chan struct{}
 	sum      hash.Hash
 	size     int64
 	consumed int64
@@ -133,6 +136,7 @@ func (l *lines) skip() {
 
 // fill reads once more, moving or growing the buffer when it is full.
 func (l *lines) fill() {
+	l.settle() // the bytes may move now
 	switch used := l.n - l.a; {
 	case used == 0 && len(l.buf) > keepSize:
 		l.buf = make([]byte, readSize)
@@ -158,7 +162,7 @@ func (l *lines) fill() {
 	l.scanned = l.n
 	m, err := l.r.Read(l.buf[l.n:])
 	if m > 0 {
-		l.digest(l.buf[l.n : l.n+m])
+		l.hash(l.buf[l.n : l.n+m])
 		l.n += m
 	}
 	if err != nil {
@@ -166,6 +170,32 @@ func (l *lines) fill() {
 		if err != io.EOF {
 			l.err = err
 		}
+	}
+}
+
+// asyncBytes is the least read whose hash is worth a goroutine: a hash takes
+// 0.7 ns a byte, a goroutine about 1 µs.
+const asyncBytes = 16 << 10
+
+// hash starts the hash of p, which stays as it is until settle.
+func (l *lines) hash(p []byte) {
+	if len(p) < asyncBytes {
+		l.digest(p)
+		return
+	}
+	done := make(chan struct{})
+	l.done = done
+	go func() {
+		defer close(done)
+		l.digest(p)
+	}()
+}
+
+// settle waits for the hash.
+func (l *lines) settle() {
+	if l.done != nil {
+		<-l.done
+		l.done = nil
 	}
 }
 

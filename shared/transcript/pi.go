@@ -68,7 +68,7 @@ func (p *pi) record(rec *record) {
 	kind := p.r.names.text(b, typ)
 	role := ""
 	if kind == "message" && isObject(b, message) {
-		p.block, _ = members(b, message.s, p.block[:0])
+		p.block = append(p.block[:0], rec.in.ms...)
 		role = p.r.names.text(b, p.field("role"))
 	}
 	label := kind

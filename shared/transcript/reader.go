@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -178,7 +177,7 @@ func (r *Reader) Turns() iter.Seq2[memory.Turn, error] {
 // take hands one line to the parser.
 func (r *Reader) take(ln line) {
 	r.unmute(ln.off, len(ln.b))
-	if !utf8.Valid(ln.b) {
+	if !validUTF8(ln.b) {
 		r.stats.BadUTF8++
 	}
 	r.parser.line(ln)
@@ -200,6 +199,7 @@ func (r *Reader) unmute(off int64, size int) {
 // close fills in what the line reader knows.
 func (r *Reader) close() {
 	l := r.lines
+	l.settle()
 	s := &r.stats
 	s.Lines = l.count - l.count0
 	s.TooLong = l.tooLong - l.tooLong0

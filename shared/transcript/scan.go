@@ -34,49 +34,59 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
+// escapes marks the bytes that may follow a backslash.
+var escapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true, 'u': true}
+
+// special marks, by the high bit of each byte of w, the bytes that end the
+// plain run of a string: a quote, a backslash, a control. The lowest mark is
+// exact: the borrow of a subtraction only runs upwards from a true hit.
+func special(w uint64) uint64 {
+	q := w ^ (loBits * '"')
+	s := w ^ (loBits * '\\')
+	return ((q-loBits)&^q | (s-loBits)&^s | (w-loBits*0x20)&^w) & hiBits
+}
+
 // skipString reads a string whose opening quote stands before i.
 func skipString(b []byte, i int) int {
 	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			q := w ^ (loBits * '"')
-			s := w ^ (loBits * '\\')
-			// In each term the lowest byte whose high bit is set is exact: the
-			// borrow of a subtraction only runs upwards from a true hit.
-			m := ((q-loBits)&^q | (s-loBits)&^s | (w-loBits*0x20)&^w) & hiBits
-			if m == 0 {
-				i += 8
+		for i+16 <= len(b) {
+			x, y := special(binary.LittleEndian.Uint64(b[i:])), special(binary.LittleEndian.Uint64(b[i+8:]))
+			if x|y == 0 {
+				i += 16
 				continue
 			}
-			i += bits.TrailingZeros64(m) >> 3
+			if x != 0 {
+				i += bits.TrailingZeros64(x) >> 3
+			} else {
+				i += 8 + bits.TrailingZeros64(y)>>3
+			}
 			break
 		}
 		if i >= len(b) {
 			return -1
 		}
-		switch c := b[i]; {
-		case c == '"':
-			return i + 1
-		case c == '\\':
-			if i+1 >= len(b) {
+		c := b[i]
+		for c == '\\' { // escapes often stand in a row
+			if i+2 >= len(b) || !escapes[b[i+1]] {
 				return -1
 			}
-			switch b[i+1] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			if b[i+1] != 'u' {
 				i += 2
-			case 'u':
-				if i+6 > len(b) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) || !isHex(b[i+5]) {
+			} else {
+				if i+6 >= len(b) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) || !isHex(b[i+5]) {
 					return -1
 				}
 				i += 6
-			default:
-				return -1
 			}
+			c = b[i]
+		}
+		switch {
+		case c == '"':
+			return i + 1
 		case c < 0x20:
 			return -1
-		default:
-			i++ // only within the last seven bytes
 		}
+		i++
 	}
 }
 
@@ -226,6 +236,13 @@ type member struct {
 
 // members reads the object at b[i] and appends its members to dst.
 func members(b []byte, i int, dst []member) ([]member, int) {
+	return walk(b, i, dst, shallow)
+}
+
+func shallow(b, _ []byte, v int) int { return skipValue(b, v, 1) }
+
+// walk reads the object at b[i]; value reads the value of a key.
+func walk(b []byte, i int, dst []member, value func(b, key []byte, v int) int) ([]member, int) {
 	if i >= len(b) || b[i] != '{' {
 		return dst, -1
 	}
@@ -240,15 +257,15 @@ func members(b []byte, i int, dst []member) ([]member, int) {
 		if i = skipString(b, k); i < 0 {
 			return dst, -1
 		}
-		key := b[k : i-1]
+		key := plainKey(b[k : i-1])
 		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
 			return dst, -1
 		}
 		v := skipSpace(b, i+1)
-		if i = skipValue(b, v, 1); i < 0 {
+		if i = value(b, key, v); i < 0 {
 			return dst, -1
 		}
-		dst = append(dst, member{plainKey(key), span{v, i}})
+		dst = append(dst, member{key, span{v, i}})
 		if i = skipSpace(b, i); i >= len(b) {
 			return dst, -1
 		}

@@ -65,5 +65,5 @@ var ownCommand = regexp.MustCompile(`(?:^|[;&|(\n]\s*)(?:\S*/)?mem\s+(?:query|wh
 
 // isOwn says that a tool's result is what Mneme itself recalled.
 func isOwn(tool, target string) bool {
-	return strings.HasPrefix(tool, "mcp__mneme") || ownCommand.MatchString(target)
+	return strings.HasPrefix(tool, "mcp__mneme") || strings.Contains(target, "mem") && ownCommand.MatchString(target)
 }
