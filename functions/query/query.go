@@ -270,7 +270,7 @@ func (f *Function) legs(ctx context.Context, a *Answer, text string, filter inde
 	var derr, lerr error
 	var g errgroup.Group
 	if lexOnly {
-		opt.DenseFailed = true // by route, not by failure: the lexical leg decides alone
+		opt.LexicalOnly = true
 	} else {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, f.cfg.LegTimeout)

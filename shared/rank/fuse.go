@@ -35,9 +35,9 @@ func (o *Options) weights() (dense, lexical float64) {
 		d, l = def.DenseWeight, def.LexicalWeight
 	}
 	switch {
-	case o.DenseFailed && o.LexicalFailed:
+	case (o.DenseFailed || o.LexicalOnly) && o.LexicalFailed:
 		return 0, 0
-	case o.DenseFailed:
+	case o.DenseFailed, o.LexicalOnly:
 		return 0, 1
 	case o.LexicalFailed:
 		return 1, 0
@@ -65,7 +65,7 @@ func Fuse(dense, lexical []Scored, opt Options) []Fused {
 		}
 		return f
 	}
-	if !opt.DenseFailed {
+	if !opt.DenseFailed && !opt.LexicalOnly {
 		for i, s := range ordered(dense) {
 			f := entry(s.ID)
 			f.Cosine, f.Dense, f.DenseRank = s.Score, clamp(s.Score), i+1

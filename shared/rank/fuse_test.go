@@ -71,6 +71,7 @@ func TestFuse(t *testing.T) {
 		{"trap 3: an empty leg keeps the weights", leg("a", .5), nil, brief, []line{{"a", .3}}},
 		{"trap 3: a failed dense leg", leg("a", .5), leg("b", 4.0, "c", 2.0), failed(func(o *rank.Options) { o.DenseFailed = true }), []line{{"b", 1}, {"c", .5}}},
 		{"trap 3: a failed lexical leg", leg("a", .5), leg("b", 4.0), failed(func(o *rank.Options) { o.LexicalFailed = true }), []line{{"a", .5}}},
+		{"routed to words alone", leg("a", .5), leg("b", 4.0, "c", 2.0), failed(func(o *rank.Options) { o.LexicalOnly = true }), []line{{"b", 1}, {"c", .5}}},
 		{"trap 3: both failed", leg("a", .5), leg("b", 4.0), failed(func(o *rank.Options) { o.DenseFailed, o.LexicalFailed = true, true }), nil},
 		{"trap 4: the last hit is not nothing", nil, leg("a", 4.0, "b", 1.0), brief, []line{{"a", .4}, {"b", .1}}},
 		{"trap 6: cosine below 0 is 0", leg("a", -.4, "b", 1.0000001), nil, brief, []line{{"b", .6}, {"a", 0}}},
