@@ -34,10 +34,10 @@ type Options struct {
 	RRF bool
 	// A leg that failed (timed out, no model): the other has weight 1 and the
 	// answer is degraded. A leg that answered with nothing has not failed.
-	DenseFailed   bool
+	DenseFailed bool
 	// LexicalOnly: the question names things rather than describes them, so that
 	// no dense leg was asked (brief U2). Nothing is degraded.
-	LexicalOnly bool
+	LexicalOnly   bool
 	LexicalFailed bool
 	// The question is known when some hit's cosine is at least FloorCosine or
 	// its idf share at least FloorIDF; else nothing is returned. Of a known

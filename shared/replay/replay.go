@@ -7,6 +7,7 @@ package replay
 
 import (
 	"context"
+	"iter"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -48,12 +49,21 @@ func (c Cursor) Advance(ctx context.Context, log *eventlog.Log, project, stream 
 		if err != nil {
 			return c, err
 		}
-		for _, r := range seg.Records {
-			c.State = c.State.Apply(r)
-		}
+		c.State = c.State.FoldOn(records(seg.Records))
 		c.Head = eventlog.Head{Seq: seg.Header.Seq, Hash: seg.Hash}
 	}
 	return c, nil
+}
+
+// records are a segment's, as the loop takes them.
+func records(rs []eventlog.Record) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for _, r := range rs {
+			if !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // Save writes the cached fold when it is far enough behind.

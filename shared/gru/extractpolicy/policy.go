@@ -17,9 +17,10 @@
 // follows from their place in time, not from the order of reading; the memory
 // never exceeds its budget and no sentence in it is cut.
 //
-// The question is not looked at: likeness to it did not tell chunks apart
-// (AUC .37), so that every stream of a project keeps the same statements, and
-// the question counts when they are searched.
+// The question is looked at by its topic alone (topic.go): likeness of its words
+// to a chunk's did not tell chunks apart (AUC .37). Scores are the same for all
+// questions; which picks a question keeps follows from what it asks for, and a
+// question about decisions or rules, or of no known topic, keeps them all.
 package extractpolicy
 
 import (
@@ -37,6 +38,7 @@ const (
 	reasonNoSubstance = "no_substance" // nothing that a person or an assistant says, or a note of titles
 	reasonNothingNew  = "nothing_new"  // everything picked is known
 	reasonAbandoned   = "abandoned"    // every turn is off the active path
+	reasonOffTopic    = "off_topic"    // what was picked is about other questions
 )
 
 // Policy is a gru.Policy. It remembers scores and fingerprints, which are
@@ -44,7 +46,7 @@ const (
 type Policy struct {
 	name   string
 	score  *extractive.Policy
-	scores *memo[extractive.Result]
+	scores *memo[scored]
 	prints *memo[extractive.Fingerprint]
 }
 
@@ -69,7 +71,7 @@ func New(o extractive.Options) *Policy {
 	}
 	return &Policy{
 		name: name, score: extractive.New(o),
-		scores: newMemo[extractive.Result](scoreMemo), prints: newMemo[extractive.Fingerprint](printMemo),
+		scores: newMemo[scored](scoreMemo), prints: newMemo[extractive.Fingerprint](printMemo),
 	}
 }
 
@@ -92,11 +94,13 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 		return d
 	}
 	key := m.key(in.Chunk, in.Context)
-	res, ok := p.scores.get(key)
+	sc, ok := p.scores.get(key)
 	if !ok {
-		res = p.score.Score(m.list)
-		p.scores.put(key, res)
+		sc.res, sc.all = p.result(&m)
+		p.scores.put(key, sc)
 	}
+	res := &sc.res
+	m = sc.all
 	score := res.Score
 	d.Score, d.Reason = &score, res.Reason
 
@@ -114,14 +118,27 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 		return d
 	}
 
+	about := focusOf(in.Config.Question)
 	f := newFolder(p, in)
+	elsewhere := 0
 	for _, i := range picked {
 		s := &res.Sentences[i]
+		if !about.wants(s.Cues, m.list[s.Message].Text[s.Start:s.End]) {
+			elsewhere++
+			continue
+		}
 		at := m.turn[s.Message]
 		base := in.Chunk.Turns[at].Start
 		f.add(at, base+s.Start, base+s.End, s)
 	}
 	d.Dropped = f.dropped
+	if elsewhere > 0 {
+		d.Reason += fmt.Sprintf("; %d not about %s", elsewhere, about)
+	}
+	if elsewhere == len(picked) {
+		d.ReasonCode = reasonOffTopic
+		return d
+	}
 	if len(f.picks) == 0 {
 		if f.repeats == 0 {
 			d.ReasonCode, d.Reason = "no_citation", d.Reason+"; no pick can be cited"
