@@ -16,8 +16,10 @@ import (
 
 // The first pass looks at one bit a dimension, the sign of the vector's
 // distance from the mean, against the whole query: the estimate of the dot
-// product is q·mean + scale·Σ ±q[i], with scale the mean of |v-mean|. The query
-// is cut into bit planes, so that the sum is a count of common bits for each.
+// product is q·mean + scale·Σ ±q[i]·spread[i], with spread the mean distance in
+// a dimension and scale how far the vector is from the mean in such steps. The
+// query is cut into bit planes, so that the sum is a count of common bits for
+// each.
 //
 // Measured over 100,000 random texts of Zipf words embedded with the static
 // table (queries of 8 words, recall@10 after exact rescoring of 4,000): bits
@@ -58,7 +60,8 @@ type dense struct {
 	groups   []group
 	inGroup  []int // rows by group
 	mean     []float32
-	meanOf   int // rows the mean was taken over
+	spread   []float32 // mean of |v-mean| by dimension
+	meanOf   int       // rows that mean and spread were taken over
 
 	byGroup map[group]uint32
 	byNode  map[int64]uint32
@@ -100,42 +103,62 @@ func (d *dense) add(r *denseRow) {
 	d.vecs = append(d.vecs, r.v...)
 }
 
-// encode codes the rows that add appended. The mean is taken again when the
-// rows have doubled: it only sharpens the first pass.
+// encode codes the rows that add appended. Mean and spread are taken again when
+// the rows have doubled: they only sharpen the first pass.
 func (d *dense) encode() {
 	n := d.rows()
 	if n >= 2*d.meanOf {
-		d.mean = make([]float32, d.dims)
-		sum := make([]float64, d.dims)
-		for i := range n {
-			for j, x := range d.vecs[i*d.dims : (i+1)*d.dims] {
-				sum[j] += float64(x)
-			}
-		}
-		for j := range sum {
-			d.mean[j] = float32(sum[j] / float64(max(n, 1)))
-		}
-		d.meanOf = n
+		d.measure()
 		d.codes, d.ones, d.scale = d.codes[:0], d.ones[:0], d.scale[:0]
 	}
+	var square float32
+	for _, x := range d.spread {
+		square += x * x
+	}
 	for i := len(d.scale); i < n; i++ {
-		var abs float32
 		at := len(d.codes)
 		d.codes = append(d.codes, make([]uint64, d.words)...)
 		ones := 0
-		for j, x := range d.vecs[i*d.dims : (i+1)*d.dims] {
+		var far float32
+		for j, x := range d.row(i) {
 			if x -= d.mean[j]; x > 0 {
 				d.codes[at+j/64] |= 1 << (j % 64)
 				ones++
-				abs += x
+				far += x * d.spread[j]
 			} else {
-				abs -= x
+				far -= x * d.spread[j]
 			}
 		}
 		d.ones = append(d.ones, float32(ones))
-		d.scale = append(d.scale, abs/float32(d.dims))
+		if square > 0 {
+			far /= square
+		}
+		d.scale = append(d.scale, far)
 	}
 }
+
+// measure takes mean and spread of all rows.
+func (d *dense) measure() {
+	d.meanOf = d.rows()
+	sum := make([]float64, d.dims)
+	average := func(f func(j int, x float32) float32) []float32 {
+		clear(sum)
+		for i := range d.meanOf {
+			for j, x := range d.row(i) {
+				sum[j] += float64(f(j, x))
+			}
+		}
+		out := make([]float32, d.dims)
+		for j := range sum {
+			out[j] = float32(sum[j] / float64(max(d.meanOf, 1)))
+		}
+		return out
+	}
+	d.mean = average(func(_ int, x float32) float32 { return x })
+	d.spread = average(func(j int, x float32) float32 { return max(x-d.mean[j], d.mean[j]-x) })
+}
+
+func (d *dense) row(i int) []float32 { return d.vecs[i*d.dims : (i+1)*d.dims] }
 
 type candidate struct {
 	row   uint32
@@ -172,8 +195,7 @@ func (d *dense) search(ctx context.Context, vec []float32, f *index.Filter, k in
 	}
 	cands := make([]candidate, len(sc.rows))
 	for i, row := range sc.rows {
-		at := int(row) * d.dims
-		cands[i] = candidate{row, dot(vec, d.vecs[at:at+d.dims])}
+		cands[i] = candidate{row, dot(vec, d.row(int(row)))}
 	}
 	return d.collapse(cands, k), nil
 }
@@ -210,8 +232,12 @@ func (d *dense) inTime(f *index.Filter, row int) bool {
 
 // estimate appends the first pass's score of each row, less the part that is
 // the same for all.
-func (d *dense) estimate(rows []uint32, vec []float32, scores []float32) []float32 {
-	lo, hi := slices.Min(vec), slices.Max(vec)
+func (d *dense) estimate(rows []uint32, query []float32, scores []float32) []float32 {
+	vec := make([]float32, d.dims)
+	for j, x := range query {
+		vec[j] = x * d.spread[j]
+	}
+	lo, hi := bounds(vec)
 	step := (hi - lo) / (1<<planes - 1)
 	if step <= 0 {
 		step = 1
@@ -225,7 +251,7 @@ func (d *dense) estimate(rows []uint32, vec []float32, scores []float32) []float
 			plane[p*d.words+j/64] |= uint64(u>>p&1) << (j % 64)
 		}
 	}
-	// Σ over set bits of q[i] is lo·ones + step·Σ 2^p·common(p).
+	// Σ over set bits of vec[i] is lo·ones + step·Σ 2^p·common(p).
 	if d.words == 4 {
 		planes4 := [planes][4]uint64{}
 		for p := range planes {
@@ -267,7 +293,7 @@ func best(rows []uint32, scores []float32, n int) []uint32 {
 	if len(rows) <= n {
 		return rows
 	}
-	lo, hi := slices.Min(scores), slices.Max(scores)
+	lo, hi := bounds(scores)
 	if hi <= lo {
 		return rows
 	}
@@ -289,6 +315,20 @@ func best(rows []uint32, scores []float32, n int) []uint32 {
 		}
 	}
 	return out
+}
+
+// bounds are the least and the greatest of at least one number.
+func bounds(xs []float32) (lo, hi float32) {
+	lo, hi = xs[0], xs[0]
+	for _, x := range xs {
+		if x < lo {
+			lo = x
+		}
+		if x > hi {
+			hi = x
+		}
+	}
+	return lo, hi
 }
 
 func dot(a, b []float32) float32 {
