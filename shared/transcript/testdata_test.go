@@ -20,11 +20,11 @@ func TestSampleSessions(t *testing.T) {
 		want         map[string]int
 		abandoned    int
 	}{
-		{"shop-webhook-retries.jsonl", transcript.FormatClaude, map[string]int{
+		{"claude-code-shop-retries.jsonl", transcript.FormatClaude, map[string]int{
 			"user/text": 6, "assistant/text": 10, "assistant/tool_call": 11, "tool/tool_result": 10,
 			"user/feedback": 1, "user/steering": 1, "injected/text": 2,
 		}, 0},
-		{"shop-money-cents.jsonl", transcript.FormatPi, map[string]int{
+		{"pi-shop-money.jsonl", transcript.FormatPi, map[string]int{
 			"user/text": 4, "assistant/text": 6, "assistant/tool_call": 3, "tool/tool_result": 4, "user/command": 1, "summary/text": 1,
 		}, 2},
 	} {

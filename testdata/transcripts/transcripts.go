@@ -15,7 +15,7 @@ type Sample struct{ Project, Name string }
 // Samples are uploaded in this order.
 var Samples = []Sample{
 	{"shop", "claude-code-shop-retries.jsonl"},
-	{"shop", "pi-shop-cache.jsonl"},
+	{"shop", "pi-shop-money.jsonl"},
 }
 
 // Question is one that they answer.
