@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -33,9 +34,10 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	}
 	src := &source{r: r}
 	etag, n, err := s.put(ctx, s.prefix+key, src, size, cond)
+	fail := src.takeBack()
 	switch {
-	case src.err != nil:
-		return objstore.Info{}, fmt.Errorf("read the body: %w", src.err)
+	case fail != nil:
+		return objstore.Info{}, fmt.Errorf("read the body: %w", fail)
 	case err != nil:
 		return objstore.Info{}, asWriteFault(err, cond)
 	}
@@ -68,18 +70,37 @@ func (s *Store) foresee(ctx context.Context, key string, cond objstore.Condition
 	return nil
 }
 
-// source notes the reader's own error, so that it is not taken for the store's.
+// source is a reader that can be taken back: an HTTP transport may read a body
+// still after its request was answered, when the caller already sends the same
+// reader or buffer again. It also notes the reader's own error, so that it is
+// not taken for the store's.
 type source struct {
-	r   io.Reader
-	err error
+	mu   sync.Mutex
+	r    io.Reader // nil once it is taken back
+	fail error
 }
 
 func (s *source) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.r == nil {
+		return 0, errTakenBack
+	}
 	n, err := s.r.Read(p)
 	if err != nil && err != io.EOF {
-		s.err = err
+		s.fail = err
 	}
 	return n, err
+}
+
+var errTakenBack = errors.New("the request has ended")
+
+// takeBack ends the use of the reader, and gives its error.
+func (s *source) takeBack() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.r = nil
+	return s.fail
 }
 
 // put gives the ETag and the size of what it stored.
@@ -133,7 +154,9 @@ func (s *Store) putParts(ctx context.Context, key string, first []byte, r io.Rea
 	var parts []minio.CompletePart
 	var total int64
 	for part, last := first, false; ; {
-		p, err := s.core.PutObjectPart(ctx, s.bucket, key, id, len(parts)+1, bytes.NewReader(part), int64(len(part)), minio.PutObjectPartOptions{})
+		body := &source{r: bytes.NewReader(part)}
+		p, err := s.core.PutObjectPart(ctx, s.bucket, key, id, len(parts)+1, body, int64(len(part)), minio.PutObjectPartOptions{})
+		_ = body.takeBack() // a slice in memory does not fail
 		if err != nil {
 			return "", 0, err
 		}
@@ -142,7 +165,7 @@ func (s *Store) putParts(ctx context.Context, key string, first []byte, r io.Rea
 		if last {
 			break
 		}
-		n, err := io.ReadFull(r, first) // the part before is sent
+		n, err := io.ReadFull(r, first) // the part before is taken back
 		if err == io.EOF {
 			break
 		}
