@@ -124,18 +124,28 @@ func (a *app) printAnswer(ans answer) {
 		if r.QueryID != "" {
 			head += " " + r.QueryID
 		}
-		fmt.Fprintf(a.out, "%d. %s%s\n", i+1, indent(r.Text, "   "), mark)
-		fmt.Fprintf(a.out, "   %s · %s · score %.2f · %s\n", head, r.Project, r.Score, r.Reason)
+		summary := r.Level == memory.L1 || r.Level == memory.L2
+		text := indent(r.Text, "   ")
+		if summary {
+			text = fmt.Sprintf("the memory of %q says, nearest first:", r.QueryID)
+		}
+		fmt.Fprintf(a.out, "%d. %s%s\n", i+1, text, mark)
+		if !summary {
+			fmt.Fprintf(a.out, "   %s · %s · score %.2f · %s\n", head, r.Project, r.Score, r.Reason)
+		}
 		for j, c := range r.Citations {
 			if j == shownCitations {
 				fmt.Fprintf(a.out, "   … and %d more\n", len(r.Citations)-j)
 				break
 			}
+			if summary {
+				fmt.Fprintf(a.out, "   “%s”\n", indent(c.Quote, "   "))
+			}
 			who := strings.TrimSpace(string(c.Role) + " " + age(c.Time))
 			fmt.Fprintf(a.out, "   └ %s bytes %d-%d (%s)\n", c.Object, c.Start, c.End, who)
-			if r.Level != memory.L0 && r.Level != memory.LevelRaw {
-				fmt.Fprintf(a.out, "     “%s”\n", indent(c.Quote, "     "))
-			}
+		}
+		if summary {
+			fmt.Fprintf(a.out, "   %s · %s · score %.2f · %s\n", head, r.Project, r.Score, r.Reason)
 		}
 		fmt.Fprintln(a.out)
 	}

@@ -14,9 +14,9 @@ type Sample struct{ Project, Name string }
 
 // Samples are uploaded in this order.
 var Samples = []Sample{
-	{"shop", "claude-code-shop-retries.jsonl"},
+	{"shop", "shop-webhook-retries.jsonl"},
 	{"shop", "pi-shop-money.jsonl"},
 }
 
 // Question is one that they answer.
-const Question = "What did we decide about retries, and why?"
+const Question = "What did we decide about retries and why?"
