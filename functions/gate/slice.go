@@ -44,7 +44,7 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		if s.Only != 0 && line.Seq != s.Only {
 			break
 		}
-		if over = f.cfg.Now().After(deadline); over {
+		if over = w.moved && f.cfg.Now().After(deadline); over {
 			break
 		}
 		done, err := f.fold(ctx, w, cfg, line, deadline)
@@ -78,11 +78,10 @@ func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line me
 		if err := ctx.Err(); err != nil {
 			return false, fault.As(fault.Unavailable, err)
 		}
-		i := w.next.Open.Next
-		if i > 0 && f.cfg.Now().After(deadline) {
+		if w.moved && f.cfg.Now().After(deadline) {
 			return false, nil
 		}
-		in, err := f.input(ctx, w.project, p, i)
+		in, err := f.input(ctx, w.project, p, w.next.Open.Next)
 		if err != nil {
 			return false, err
 		}
@@ -172,10 +171,14 @@ type writer struct {
 	next    gru.State
 	recs    []eventlog.Record
 	head    eventlog.Head // of the last append
+	// moved is set by the first step: a slice whose time is over before it has
+	// begun, as after a long catch-up, would else continue for ever.
+	moved bool
 }
 
 func (w *writer) take(ctx context.Context, step func(gru.State) (gru.State, []gru.Record)) error {
 	s, recs := step(w.next)
+	w.moved = w.moved || s.T > w.next.T || s.Admit > w.next.Admit
 	w.next = s
 	for _, r := range recs {
 		w.recs = append(w.recs, r.(eventlog.Record))
