@@ -230,20 +230,34 @@ func (f *Function) Behind(ctx context.Context) (int, error) {
 	return n, nil
 }
 
+// sweep asks for what is behind in every project. One project that cannot be
+// read does not hold up the others. A question file that people broke is no
+// reason to come again: whoever asks or waits is told its line.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	projects, err := f.cfg.Catalog.Known(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []ce.Event
+	var first error
 	for _, p := range projects {
 		es, err := f.request(ctx, p)
 		if err != nil {
-			return nil, err
+			f.cfg.Logger.WarnContext(ctx, "project not swept", slog.String("project", p), slog.Any("err", err))
+			if first == nil && !fault.Is(err, fault.Invalid) {
+				first = err
+			}
 		}
 		out = append(out, es...)
 	}
-	return out, nil
+	if first != nil && f.cfg.Publish != nil && len(out) > 0 {
+		// With an error the events returned are dropped: these go out now.
+		if err := f.cfg.Publish(ctx, out...); err != nil {
+			return nil, err
+		}
+		return nil, first
+	}
+	return out, first
 }
 
 // cursor is the stream's folded state, brought up to date from the log.
