@@ -79,8 +79,12 @@ type Options struct {
 	// Retry is how often a store call is tried in all; 1 by default, so that
 	// an injected fault reaches the function.
 	Retry uint
-	// Stores of an earlier World: a process that starts again.
+	// From gives the stores of an earlier World: a process that starts again.
 	From *World
+	// Folder is what the process owns by an OS lock, "test" by default: a
+	// process of the same folder takes over the leases that an earlier one
+	// left, one of another folder finds them held.
+	Folder string
 }
 
 // World is every function over one pair of buckets.
@@ -171,8 +175,10 @@ func New(t testing.TB, o Options) *World {
 	worlds.n++
 	writer := fmt.Sprintf("test-%d", worlds.n)
 	worlds.Unlock()
-	// One folder: a world that starts again takes over the leases it left.
-	w.Log = eventlog.Open(w.Bucket, Tenant, writer, eventlog.WithFolder("test"))
+	if o.Folder == "" {
+		o.Folder = "test"
+	}
+	w.Log = eventlog.Open(w.Bucket, Tenant, writer, eventlog.WithFolder(o.Folder))
 	w.Catalog = catalog.New(w.Bucket, w.Log, Tenant)
 	var err error
 	w.Learn, err = learn.New(learn.Config{
@@ -270,7 +276,7 @@ type delivery struct {
 }
 
 // maxDeliveries stops a world that goes round in circles.
-const maxDeliveries = 100_000
+const maxDeliveries = 10_000
 
 func (w *World) deliver(es []ce.Event, pick func([]delivery) int, times int) []event.Type {
 	w.T.Helper()
@@ -375,12 +381,15 @@ func (w *World) Streams(project string) []string {
 	return s
 }
 
+// Wording is the question that Ask asks under an id.
+func Wording(id string) string { return "What is known about " + id + "?" }
+
 // Ask sets the project's standing questions to one for each id.
 func (w *World) Ask(project string, ids ...string) {
 	w.T.Helper()
 	set := "project: " + project + "\nqueries:\n"
 	for _, id := range ids {
-		set += fmt.Sprintf("  - id: %s\n    question: What is known about %s?\n", id, id)
+		set += fmt.Sprintf("  - id: %s\n    question: %s\n", id, Wording(id))
 	}
 	key := "config/" + Tenant + "/" + project + "/questions.yaml"
 	if _, err := w.Bucket.Put(w.T.Context(), key, []byte(set)); err != nil {
