@@ -27,6 +27,9 @@ const (
 	// maxWhole is the longest whole token that is indexed, in bytes: longer
 	// than a sha256 in hex, shorter than a minified line.
 	maxWhole = 128
+	// maxParts of one token are indexed. A token of more is minified code or
+	// data, not a name.
+	maxParts = 64
 	// maxPart is the longest part: a sha256 in hex fits, a base64 blob does not.
 	maxPart = 64
 )
@@ -145,7 +148,7 @@ func (w *word) fill(tok string) bool {
 }
 
 func (w *word) whole(s string) {
-	if len(s) > maxWhole {
+	if s == "" || len(s) > maxWhole || len(w.wholes) == maxParts {
 		return
 	}
 	for _, x := range w.wholes {
@@ -191,6 +194,7 @@ func (w *word) segment(seg string) {
 func (w *word) name(name string) {
 	from := 0
 	humps := 0
+	one := code(name) != "" // E0308 is one
 	var prev rune
 	cutAt := func(end int) {
 		if end > from {
@@ -205,7 +209,7 @@ func (w *word) name(name string) {
 			cutAt(i)
 			from = i + 1
 		case unicode.IsUpper(r) && prev != 0 && (unicode.IsLower(prev) || unicode.IsDigit(prev) || unicode.IsUpper(prev) && nextLower(name[i:])):
-			if code(name) == "" { // E0308 is one
+			if !one {
 				cutAt(i)
 			}
 		}
@@ -213,9 +217,8 @@ func (w *word) name(name string) {
 	}
 	cutAt(len(name))
 	if humps > 1 {
-		one := strings.NewReplacer("_", "", "-", "").Replace(name)
-		if len(one) <= maxWhole {
-			w.whole(w.st.term(one))
+		if joined := strings.NewReplacer("_", "", "-", "").Replace(name); len(joined) <= maxWhole {
+			w.whole(w.st.term(joined))
 		}
 	}
 }
@@ -239,7 +242,7 @@ func plain(s string) bool {
 }
 
 func (w *word) part(s string) {
-	if len(s) <= maxPart {
+	if s != "" && len(s) <= maxPart && len(w.parts) < maxParts { // an accent alone folds to nothing
 		w.parts = append(w.parts, w.st.term(s))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -142,7 +143,12 @@ func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int)
 		return nil, err
 	}
 	q.weigh(docs)
-	sc := &scorer{q: q, average: max(tokens/docs, 1), filter: &f}
+	sc := scorers.Get().(*scorer)
+	defer func() {
+		sc.q, sc.filter = nil, nil
+		scorers.Put(sc)
+	}()
+	sc.q, sc.average, sc.filter, sc.found = q, max(tokens/docs, 1), &f, sc.found[:0]
 	for i, p := range parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -313,7 +319,8 @@ type found struct {
 	mask  uint64
 }
 
-// scorer adds up the terms of one query, a part at a time.
+// scorer adds up the terms of one query, a part at a time, with working memory
+// that the next search uses again.
 type scorer struct {
 	q       *query
 	average float64 // words of a passage
@@ -323,6 +330,9 @@ type scorer struct {
 	masks []uint64
 	found []found
 }
+
+// scorers keep their slices from search to search: they are 12 bytes a passage.
+var scorers = sync.Pool{New: func() any { return new(scorer) }}
 
 // normer gives a posting's field length. bleve's Norm() is its inverse square
 // root in float32, which costs a root and digits.
