@@ -108,7 +108,7 @@ const lockFile = "lock"
 // which. The lock goes with release or with the process, however that ends.
 func LockDir(path string) (release func(), err error) {
 	defer fault.Wrap(&err, "lock(%s)", path)
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := mkdirSync(path); err != nil {
 		return nil, ioFault(path, err)
 	}
 	f, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
@@ -126,7 +126,7 @@ func LockDir(path string) (release func(), err error) {
 		}
 		return nil, fault.At(fault.Unavailable, path, hint, "another `mem up` uses this folder")
 	}
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
