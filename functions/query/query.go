@@ -177,12 +177,12 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 			levels = []memory.Level{memory.L0, memory.L1, memory.L2}
 		}
 		filter := index.Filter{Tenant: f.cfg.Tenant, Projects: projects, Levels: levels, Since: q.Since, Until: q.Until}
-		if err := f.search(ctx, &a, text, filter, q.Limit, serving); err != nil {
+		if err := f.search(ctx, &a, text, filter, q.Limit, serving, len(q.Levels) == 0); err != nil {
 			return a, err
 		}
 		if len(a.Results) == 0 && len(q.Levels) == 0 {
 			filter.Levels = []memory.Level{memory.LevelRaw}
-			if err := f.search(ctx, &a, text, filter, q.Limit, serving); err != nil {
+			if err := f.search(ctx, &a, text, filter, q.Limit, serving, false); err != nil {
 				return a, err
 			}
 			if len(a.Results) > 0 {
@@ -233,7 +233,7 @@ func (f *Function) scope(ctx context.Context, names []string) ([]string, map[str
 func lexicalOnly(q string) bool { return len(strings.Fields(q)) < 3 }
 
 // search runs both legs side by side, fuses, and fills results.
-func (f *Function) search(ctx context.Context, a *Answer, text string, filter index.Filter, limit int, serving map[string]bool) error {
+func (f *Function) search(ctx context.Context, a *Answer, text string, filter index.Filter, limit int, serving map[string]bool, collapse bool) error {
 	space := f.cfg.Embedder.Space()
 	raw := slices.Equal(filter.Levels, []memory.Level{memory.LevelRaw})
 	opt := rank.Options{
@@ -260,7 +260,7 @@ func (f *Function) search(ctx context.Context, a *Answer, text string, filter in
 		return err
 	}
 	fused := rank.Fuse(dense, lexical, opt)
-	return f.fill(ctx, a, text, fused, limit, serving)
+	return f.fill(ctx, a, text, fused, limit, serving, collapse)
 }
 
 // legs runs the dense and the lexical search side by side, each with its own
@@ -315,7 +315,7 @@ func (f *Function) legs(ctx context.Context, a *Answer, text string, filter inde
 }
 
 // fill turns ranked ids into results: two round trips, whatever their number.
-func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, limit int, serving map[string]bool) error {
+func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, limit int, serving map[string]bool, collapse bool) error {
 	ids := make([]memory.SHA, len(fused))
 	for i := range fused {
 		ids[i] = fused[i].ID
@@ -329,7 +329,7 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 	first := map[string]memory.SHA{}
 	for _, r := range fused {
 		n := nodes[r.ID]
-		if n == nil || !serving[n.Project+"/"+n.Stream] {
+		if n == nil || !serving[n.Project+"/"+n.Stream] || collapse && restsOn(n, nodes) {
 			continue
 		}
 		// The same words under several questions are one answer.
@@ -401,6 +401,18 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 		a.Results = append(a.Results, res)
 	}
 	return nil
+}
+
+// restsOn reports whether a memory rests on evidence that was found too. Where
+// no level is asked for, the evidence answers: it is the exact sentence with
+// its own citation, and the memory that holds it would only say it again.
+func restsOn(n *index.Node, found map[memory.SHA]*index.Node) bool {
+	for _, p := range n.Parents {
+		if found[p] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *Function) nodes(ctx context.Context, ids []memory.SHA) (map[memory.SHA]*index.Node, error) {

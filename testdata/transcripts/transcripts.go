@@ -14,7 +14,7 @@ type Sample struct{ Project, Name string }
 
 // Samples are uploaded in this order.
 var Samples = []Sample{
-	{"shop", "shop-webhook-retries.jsonl"},
+	{"shop", "claude-code-shop-retries.jsonl"},
 	{"shop", "pi-shop-money.jsonl"},
 }
 
