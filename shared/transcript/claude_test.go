@@ -1,0 +1,164 @@
+package transcript_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/transcript"
+)
+
+// brief is what a test compares of a turn: who, what, the text, its marks.
+func brief(turns []memory.Turn) []string {
+	var out []string
+	for _, t := range turns {
+		s := string(t.Role) + " " + string(t.Kind)
+		if t.Tool != nil && t.Tool.Name != "" {
+			s += " " + t.Tool.Name
+		}
+		if t.Tool != nil && t.Tool.IsError {
+			s += " error"
+		}
+		if t.Trust == memory.TrustWeb {
+			s += " web"
+		}
+		if t.Abandoned {
+			s += " abandoned"
+		}
+		if t.Derived {
+			s += " derived"
+		}
+		out = append(out, s+": "+t.Text())
+	}
+	return out
+}
+
+func userLine(id, content string, extra ...string) string {
+	return fmt.Sprintf(`{"type":"user","uuid":%q,"sessionId":"s","timestamp":"2026-01-13T00:00:00.000Z","cwd":"/w",%s"message":{"role":"user","content":%s}}`, id, strings.Join(extra, ""), content)
+}
+
+func assistantLine(uuid, id, block string) string {
+	return fmt.Sprintf(`{"type":"assistant","uuid":%q,"sessionId":"s","message":{"id":%q,"role":"assistant","model":"m","content":[%s]}}`, uuid, id, block)
+}
+
+func TestClaude(t *testing.T) {
+	t.Parallel()
+	call := func(id, name, input string) string {
+		return assistantLine("a-"+id, "m-"+id, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":%s}`, id, name, input))
+	}
+	result := func(id, content string, extra ...string) string {
+		return userLine("r-"+id, fmt.Sprintf(`[{"type":"tool_result","tool_use_id":%q,"content":%s%s}]`, id, content, strings.Join(extra, "")))
+	}
+	queue := func(op, content string) string {
+		return fmt.Sprintf(`{"type":"queue-operation","operation":%q,"sessionId":"s"%s}`, op, content)
+	}
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		want  []string
+	}{
+		{"human and assistant", []string{userLine("u", `"Use pgx."`), assistantLine("a", "m", `{"type":"text","text":"Yes."}`)},
+			[]string{"user text: Use pgx.", "assistant text: Yes."}},
+		{"thinking, images and synthetic text go", []string{
+			assistantLine("a", "m", `{"type":"thinking","thinking":"hm","signature":"x"}`), userLine("u", `[{"type":"image","source":{}},{"type":"text","text":"see"}]`),
+			`{"type":"assistant","uuid":"b","sessionId":"s","message":{"id":"n","model":"<synthetic>","content":[{"type":"text","text":"API error"}]}}`,
+		}, []string{"user text: see"}},
+		{"reminders are cut out", []string{userLine("u", `"a<system-reminder>x</system-reminder> b <system-reminder> stays"`)},
+			[]string{"user text: a\nb <system-reminder> stays"}},
+		{"own memory is cut out or derived", []string{userLine("u", `"<mneme-memory project=\"p\">old</mneme-memory> new"`), userLine("v", `"<mneme-memory>old</mneme-memory>"`)},
+			[]string{"user text: new", "user text derived: <mneme-memory>old</mneme-memory>"}},
+		{"own tools answer derived", []string{call("t", "Bash", `{"command":"mem query retries"}`), result("t", `"we decided"`)},
+			[]string{"assistant tool_call Bash: mem query retries", "tool tool_result Bash derived: we decided"}},
+		{"not speech", []string{
+			userLine("u1", `"skill body"`, `"isMeta":true,`), userLine("u2", `"story"`, `"isCompactSummary":true,`),
+			userLine("u3", `"<local-command-stdout>x</local-command-stdout>"`), userLine("u4", `"[Request interrupted by user]"`),
+		}, []string{"injected text: skill body", "summary text: story", "injected text: <local-command-stdout>x</local-command-stdout>", "injected text: [Request interrupted by user]"}},
+		{"a command's words", []string{
+			userLine("u", `"<command-name>/review</command-name><command-args>check the retry rule please</command-args>"`), userLine("v", `"<bash-input>make test</bash-input>"`),
+		}, []string{"user command: check the retry rule please", "injected text: <command-name>/review</command-name><command-args>check the retry rule please</command-args>", "user command: make test"}},
+		{"feedback", []string{call("t", "Edit", `{"file_path":"a.go","new_string":"x"}`),
+			result("t", `"The user doesn't want to proceed. To tell you how to proceed, the user said:\nuse tabs\n\nNote: The user's next message may contain a correction"`, `,"is_error":true`)},
+			[]string{"assistant tool_call Edit: a.go", "user feedback Edit error: use tabs"}},
+		{"answers", []string{call("t", "AskUserQuestion", `{}`), result("t", `"User has answered your questions: \"Which db?\"=\"pg\". You can now continue."`)},
+			[]string{"assistant tool_call AskUserQuestion: ", `user feedback AskUserQuestion: "Which db?"="pg"`}},
+		{"text beside a tool result is the person's", []string{call("t", "Read", `{"path":"x"}`),
+			userLine("u", `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"body"}]},{"type":"text","text":"and faster"}]`, `"toolUseResult":{},`)},
+			[]string{"assistant tool_call Read: x", "tool tool_result Read: body", "user text: and faster"}},
+		{"the web is not trusted", []string{call("t", "WebFetch", `{"url":"https://x","prompt":"p"}`), result("t", `"page"`)},
+			[]string{"assistant tool_call WebFetch: https://x", "tool tool_result WebFetch web: page"}},
+		{"a plan is the assistant's words", []string{call("t", "ExitPlanMode", `{"plan":"1. do it"}`)}, []string{"assistant text: 1. do it"}},
+		{"steering that was absorbed", []string{queue("enqueue", `,"content":"be quick"`), queue("enqueue", `,"content":"/skills"`), queue("remove", ""), queue("remove", "")},
+			[]string{"user steering: be quick"}},
+		{"steering that became a prompt", []string{queue("enqueue", `,"content":"be quick"`), queue("dequeue", ""), userLine("u", `"be quick"`)},
+			[]string{"user text: be quick"}},
+		{"steering repeated by a record", []string{queue("enqueue", `,"content":"be quick"`), queue("remove", ""),
+			`{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":"be quick","commandMode":"prompt"}}`},
+			[]string{"user steering: be quick"}},
+		{"steering taken back", []string{queue("enqueue", `,"content":"be quick"`), queue("popAll", ""), queue("remove", "")}, nil},
+		{"queued command record", []string{`{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":"be quick"}}`},
+			[]string{"user steering: be quick"}},
+		{"rewound", []string{userLine("u1", `"first"`, `"parentUuid":"p",`), assistantLine("a", "m", `{"type":"text","text":"way one"}`), userLine("u2", `"second"`, `"parentUuid":"p",`)},
+			[]string{"user text abandoned: first", "assistant text abandoned: way one", "user text: second"}},
+		{"a record twice", []string{userLine("u", `"once"`), userLine("u", `"once"`), userLine("u", `"other"`)},
+			[]string{"user text: once", "user text: other"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			data := `{"type":"summary","leafUuid":"x"}` + "\n" + strings.Join(tt.lines, "\n") + "\n"
+			turns, _ := read(t, data, transcript.Options{Object: "x.jsonl"})
+			checkPieces(t, data, turns)
+			if d := cmp.Diff(tt.want, brief(turns)); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestClaudeIDs(t *testing.T) {
+	t.Parallel()
+	data := strings.Join([]string{
+		assistantLine("a1", "m", `{"type":"text","text":"one"}`), userLine("u", `[{"type":"text","text":"x"},{"type":"text","text":"y"}]`),
+		assistantLine("a2", "m", `{"type":"text","text":"two"}`), `{"type":"user","sessionId":"s","message":{"content":"no uuid"}}`,
+	}, "\n")
+	turns, _ := read(t, data, transcript.Options{})
+	var ids []string
+	for _, turn := range turns[:4] {
+		ids = append(ids, turn.ID)
+	}
+	if d := cmp.Diff([]string{"s/m", "s/u", "s/u#2", "s/m#2"}, ids); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+func TestPi(t *testing.T) {
+	t.Parallel()
+	data := `{"type":"session","version":3,"id":"p","timestamp":"2026-06-21T00:00:00Z","cwd":"/w"}
+{"type":"message","id":"1","parentId":null,"message":{"role":"user","content":"start","timestamp":1784673261635}}
+{"type":"message","id":"2","parentId":"1","timestamp":"2026-06-20T10:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"ls"}}]}}
+{"type":"message","id":"3","parentId":"2","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"out"}],"isError":true}}
+{"type":"message","id":"4","parentId":"1","message":{"role":"user","content":[{"type":"text","text":"other way"}]}}
+{"type":"custom_message","id":"5","parentId":"4","content":"injected"}
+{"type":"branch_summary","id":"6","parentId":"5","fromId":"3","summary":"went wrong"}
+`
+	turns, _ := read(t, data, transcript.Options{Object: "x.jsonl"})
+	checkPieces(t, data, turns)
+	want := []string{
+		"user text: start", "assistant text abandoned: a", "assistant tool_call bash abandoned: ls",
+		"tool tool_result bash error abandoned: out", "user text: other way", "injected text: injected", "summary text: went wrong",
+	}
+	if d := cmp.Diff(want, brief(turns)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if turns[0].Time.Year() != 2026 || turns[0].TimeQuality != memory.TimeExact || turns[4].TimeQuality != memory.TimeHeader {
+		t.Errorf("times: %v %s, %s", turns[0].Time, turns[0].TimeQuality, turns[4].TimeQuality)
+	}
+	// Without its header the session is named by the file.
+	headless := data[strings.IndexByte(data, '\n')+1:]
+	turns, r := read(t, headless, transcript.Options{Object: "a/2026-06-21T00-00-00-000Z_p.jsonl"})
+	if r.Format() != transcript.FormatPi || turns[0].ID != "p/1" {
+		t.Errorf("headless: format %s, id %s", r.Format(), turns[0].ID)
+	}
+}
