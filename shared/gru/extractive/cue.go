@@ -1,6 +1,9 @@
 package extractive
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // cue names one observable trait of a sentence.
 type cue uint8
@@ -61,15 +64,12 @@ func (m *mask) set(c cue, on bool) {
 	}
 }
 
-// names lists the cues of m in the order of the table.
-func (m mask) names() []string {
-	var out []string
-	for c := range cues {
-		if m.has(c) {
-			out = append(out, cueNames[c])
-		}
+// appendNames appends the names of the cues of m in the order of the table.
+func (m mask) appendNames(dst []string) []string {
+	for ; m != 0; m &= m - 1 {
+		dst = append(dst, cueNames[bits.TrailingZeros64(uint64(m))])
 	}
-	return out
+	return dst
 }
 
 // weights of a cue, in points; hand-set on a 0.25 grid (extractive.md section
@@ -106,10 +106,8 @@ const pastBack = 0.5
 
 func (w *weights) score(m mask) float64 {
 	var s float64
-	for c := range cues {
-		if m.has(c) {
-			s += w[c]
-		}
+	for rest := m; rest != 0; rest &= rest - 1 {
+		s += w[bits.TrailingZeros64(uint64(rest))]
 	}
 	if m.has(cPast) && (m.has(cDecide) || m.has(cRoot)) {
 		s += pastBack
@@ -127,8 +125,8 @@ func (r *rules) head(s string) string {
 }
 
 // own finds the cues that a sentence has by itself. user is true for people
-// and notes, person for people.
-func (r *rules) own(s string, user, person bool) mask {
+// and notes, person for people. ahead tells that it says to go ahead.
+func (r *rules) own(s string, user, person bool) (m mask, ahead bool) {
 	if r.x1 {
 		s = plainApostrophes(s)
 	}
@@ -136,7 +134,6 @@ func (r *rules) own(s string, user, person bool) mask {
 	if r.x1 && user && r.extra.fillerAt.scan(h) != 0 {
 		h = h[r.extra.filler.FindStringIndex(h)[1]:]
 	}
-	var m mask
 	front, body := r.front.d.scan(h), r.body.d.scan(h)
 	for i := range r.plain {
 		if x := &r.plain[i]; user || !x.userOnly {
@@ -151,7 +148,11 @@ func (r *rules) own(s string, user, person bool) mask {
 	if r.x1 {
 		r.improve(&m, h, front, body, user, person, letsAny && !letsGo)
 	}
-	value := r.value.d.scan(s)
+	var value mask
+	if user || m.has(cAbs) || m.has(cContrast) || m.has(cRecap) { // else nothing of the assistant's rests on it
+		value = r.value.d.scan(s)
+	}
+	ahead = value&r.goAhead != 0
 	m.set(cNumu, value&r.numu != 0)
 	if m.has(cAbs) || m.has(cContrast) || m.has(cImp) {
 		m.set(cNormspec, m.has(cNumu) || r.specific(s, value))
@@ -163,7 +164,7 @@ func (r *rules) own(s string, user, person bool) mask {
 	m.set(cShort, fewerWords(s, 4))
 	m.set(cLead, !user && strings.HasSuffix(strings.TrimRight(s, "*_ "), ":"))
 	if !r.x1 {
-		return m
+		return m, ahead
 	}
 	if !user && m.has(cRecap) && (body&r.extra.report != 0 || !(m.has(cAbs) || m.has(cContrast) || m.has(cDecide) || m.has(cNumu))) {
 		m.set(cRecap, false) // a report of work done
@@ -173,7 +174,7 @@ func (r *rules) own(s string, user, person bool) mask {
 		m.set(cHedge, false)
 		m.set(cImp, true)
 	}
-	return m
+	return m, ahead
 }
 
 func (x *plainCue) match(h string, front, body mask) bool {

@@ -30,8 +30,16 @@ type dfa struct {
 	reps    []rune  // a rune of each class
 	words   []bool  // whether the class holds word characters, as \b means them
 
-	cache atomic.Pointer[cache]
-	build sync.Mutex // guards building; readers take none
+	table atomic.Pointer[table]
+	build sync.Mutex // guards what follows, generations, and the growth of tables; readers take none
+	seen  []uint32   // marks of closure, by instruction
+	round uint32
+	stack []uint32
+	now   []uint32
+	read  []uint32
+	key   []byte
+
+	accepts []classSet // of each kind of instruction
 }
 
 // inst is an instruction of the joined programs.
@@ -39,21 +47,40 @@ type inst struct {
 	op       syntax.InstOp
 	out, arg uint32
 	rune     *syntax.Inst
+	test     int   // which kind of reading instruction
 	id       uint8 // of the pattern, for a match
 }
 
-// cache holds the states built so far.
-type cache struct {
-	states map[string]*state
-	start  [3]*state // at the begin of the text, behind a word character, behind another
+// table is the transitions built so far. Entry [state*stride+class] is 0 where
+// a transition is not built yet, else the next state, with the flag news where
+// that state found a pattern or is dead. A state's found and dead are written
+// before the first entry that leads to it is stored. A table that is full is
+// replaced by a larger copy; readers of the old one ask for what it lacks.
+type table struct {
+	next   []uint32 // read and written by atomic operations
+	found  []mask   // of each state: the patterns found when it was entered
+	dead   []bool   // nothing can be found any more
+	stride uint32   // classes, and one for the end of the text
+	start  [3]uint32
+	gen    *generation
 }
 
-// state is a set of instructions that wait for the next rune.
-type state struct {
+const news = 1 << 31
+
+// generation is the states of a table and its larger copies.
+type generation struct {
+	keys map[string]uint32
+	sets []waiting // of each state
+	last *table
+}
+
+// classSet is a set of classes of runes.
+type classSet [4]uint64
+
+// waiting is the instructions that wait for the next rune in a state.
+type waiting struct {
 	pcs  []uint32
 	prev prev
-	acc  mask // patterns found when this state was entered
-	next []atomic.Pointer[state]
 }
 
 // prev is what stands before the next rune.
@@ -65,9 +92,9 @@ const (
 	afterOther
 )
 
-// maxStates bounds the states kept: at about 1 KB each, 8 MB. A text that
-// needs more starts a new cache.
-const maxStates = 8192
+// maxStates bounds the states kept: at about 0.5 KB each, 8 MB. When they are
+// reached, a new generation starts.
+const maxStates = 1 << 14
 
 // newDFA compiles patterns; the i-th sets bit i. An anchored dfa matches only
 // from where it is started.
@@ -97,15 +124,16 @@ func newDFA(patterns []string, anchored bool) *dfa {
 		d.starts = append(d.starts, base+uint32(prog.Start))
 	}
 	d.classify()
+	d.seen = make([]uint32, len(d.insts))
 	if !anchored {
-		for _, pc := range d.closure(d.starts, 0) {
+		for _, pc := range d.closure(nil, d.starts, 0) {
 			if in := &d.insts[pc]; in.op == syntax.InstEmptyWidth && syntax.EmptyOp(in.arg)&syntax.EmptyBeginText != 0 {
 				continue // never holds again
 			}
 			d.floor = append(d.floor, pc)
 		}
 	}
-	d.cache.Store(d.newCache())
+	d.reset()
 	return d
 }
 
@@ -118,7 +146,7 @@ func (d *dfa) classify() {
 	split('a', 'z')
 	split('_', '_')
 	var tests []*syntax.Inst
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i := range d.insts {
 		in := d.insts[i].rune
 		switch in.Op {
@@ -140,10 +168,12 @@ func (d *dfa) classify() {
 		default:
 			continue
 		}
-		if key := fmt.Sprint(in.Op, in.Arg, in.Rune); !seen[key] {
-			seen[key] = true
+		key := fmt.Sprint(in.Op, in.Arg, in.Rune)
+		if _, ok := seen[key]; !ok {
+			seen[key] = len(tests)
 			tests = append(tests, in)
 		}
+		d.insts[i].test = seen[key]
 	}
 	for r := range cut {
 		d.bounds = append(d.bounds, r)
@@ -165,6 +195,17 @@ func (d *dfa) classify() {
 		}
 		d.ofBound = append(d.ofBound, c)
 	}
+	if len(d.reps) > 255 {
+		panic(fmt.Sprintf("extractive: %d classes of runes", len(d.reps))) // patterns are constants
+	}
+	d.accepts = make([]classSet, len(tests))
+	for k, in := range tests {
+		for c, r := range d.reps {
+			if in.MatchRune(r) {
+				d.accepts[k][c/64] |= 1 << (c % 64)
+			}
+		}
+	}
 	for r := range d.ascii {
 		d.ascii[r] = d.class(rune(r))
 	}
@@ -183,101 +224,126 @@ func (d *dfa) class(r rune) uint8 {
 }
 
 // closure follows the instructions that read nothing from pcs, with the
-// assertions of have. What it returns reads a rune, waits for an assertion, or
-// matches.
-func (d *dfa) closure(pcs []uint32, have syntax.EmptyOp) []uint32 {
-	seen := make(map[uint32]bool, 4*len(pcs))
-	var out []uint32
-	stack := slices.Clone(pcs)
-	for len(stack) > 0 {
-		pc := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if seen[pc] {
+// assertions of have, and appends to dst what reads a rune, waits for an
+// assertion, or matches.
+func (d *dfa) closure(dst, pcs []uint32, have syntax.EmptyOp) []uint32 {
+	d.round++
+	d.stack = append(d.stack[:0], pcs...)
+	for len(d.stack) > 0 {
+		pc := d.stack[len(d.stack)-1]
+		d.stack = d.stack[:len(d.stack)-1]
+		if d.seen[pc] == d.round {
 			continue
 		}
-		seen[pc] = true
+		d.seen[pc] = d.round
 		switch in := &d.insts[pc]; in.op {
 		case syntax.InstAlt, syntax.InstAltMatch:
-			stack = append(stack, in.out, in.arg)
+			d.stack = append(d.stack, in.out, in.arg)
 		case syntax.InstCapture, syntax.InstNop:
-			stack = append(stack, in.out)
+			d.stack = append(d.stack, in.out)
 		case syntax.InstEmptyWidth:
-			if need := syntax.EmptyOp(in.arg); need&^have == 0 {
-				stack = append(stack, in.out)
+			if syntax.EmptyOp(in.arg)&^have == 0 {
+				d.stack = append(d.stack, in.out)
 			} else {
-				out = append(out, pc)
+				dst = append(dst, pc)
 			}
 		case syntax.InstFail:
 		default:
-			out = append(out, pc)
+			dst = append(dst, pc)
 		}
 	}
-	return out
+	return dst
 }
 
-func (d *dfa) newCache() *cache {
-	c := &cache{states: make(map[string]*state)}
-	all := d.closure(d.starts, 0)
-	for p := range c.start {
-		c.start[p] = d.intern(c, slices.Clone(all), prev(p), 0)
+// firstStates is the size of the first table.
+const firstStates = 64
+
+// reset starts a generation with the three start states and nothing else.
+func (d *dfa) reset() {
+	g := &generation{keys: make(map[string]uint32), sets: make([]waiting, 1)} // entry 0 means unbuilt
+	g.last = newTable(firstStates, uint32(len(d.reps)+1), g)
+	all := d.closure(nil, d.starts, 0)
+	for p := range g.last.start {
+		g.last.start[p] = d.intern(g, slices.Clone(all), prev(p), 0) &^ news
 	}
-	return c
+	d.table.Store(g.last)
 }
 
-// intern returns the state of a set, a new one if there is none.
-func (d *dfa) intern(c *cache, pcs []uint32, p prev, acc mask) *state {
+func newTable(states int, stride uint32, g *generation) *table {
+	return &table{
+		next: make([]uint32, states*int(stride)), found: make([]mask, states), dead: make([]bool, states),
+		stride: stride, gen: g,
+	}
+}
+
+// intern returns the entry of a state, a new one if there is none. It may
+// leave a larger table in g.last.
+func (d *dfa) intern(g *generation, pcs []uint32, p prev, found mask) uint32 {
 	slices.Sort(pcs)
 	pcs = slices.Compact(pcs)
-	key := make([]byte, 0, 4*len(pcs)+9)
+	d.key = d.key[:0]
 	for _, pc := range pcs {
-		key = binary.LittleEndian.AppendUint32(key, pc)
+		d.key = binary.LittleEndian.AppendUint32(d.key, pc)
 	}
-	key = binary.LittleEndian.AppendUint64(append(key, byte(p)), uint64(acc))
-	if s, ok := c.states[string(key)]; ok {
-		return s
+	d.key = binary.LittleEndian.AppendUint64(append(d.key, byte(p)), uint64(found))
+	if e, ok := g.keys[string(d.key)]; ok {
+		return e
 	}
-	s := &state{pcs: pcs, prev: p, acc: acc, next: make([]atomic.Pointer[state], len(d.reps)+1)}
-	c.states[string(key)] = s
-	return s
+	id := len(g.sets)
+	entry := uint32(id)
+	if found != 0 || len(pcs) == 0 {
+		entry |= news
+	}
+	g.sets = append(g.sets, waiting{slices.Clone(pcs), p})
+	g.keys[string(d.key)] = entry
+	if id == len(g.last.found) {
+		old := g.last
+		g.last = newTable(2*id, old.stride, g)
+		g.last.start = old.start
+		copy(g.last.next, old.next) // only the holder of build writes
+		copy(g.last.found, old.found)
+		copy(g.last.dead, old.dead)
+	}
+	g.last.found[id], g.last.dead[id] = found, len(pcs) == 0
+	return entry
 }
 
-// step builds the transition from s by a class, or by the end of the text,
-// the class behind the last.
-func (d *dfa) step(s *state, class int) *state {
+// step builds the transition from a state of old by a class, or by the end of
+// the text, the class behind the last. It returns the entry and the table it
+// belongs to.
+func (d *dfa) step(old *table, state uint32, class int) (*table, uint32) {
 	d.build.Lock()
 	defer d.build.Unlock()
-	if n := s.next[class].Load(); n != nil {
-		return n
+	g := old.gen
+	if e := g.last.next[state*old.stride+uint32(class)]; e != 0 {
+		return g.last, e
 	}
-	c := d.cache.Load()
-	if len(c.states) >= maxStates {
-		c = d.newCache()
-		d.cache.Store(c)
-	}
+	set := g.sets[state]
 	end := class == len(d.reps)
 	word := !end && d.words[class]
 	var have syntax.EmptyOp
-	if s.prev == begin {
+	if set.prev == begin {
 		have |= syntax.EmptyBeginText
 	}
 	if end {
 		have |= syntax.EmptyEndText
 	}
-	if word == (s.prev == afterWord) {
+	if word == (set.prev == afterWord) {
 		have |= syntax.EmptyNoWordBoundary
 	} else {
 		have |= syntax.EmptyWordBoundary
 	}
-	var acc mask
-	var to []uint32
-	for _, pc := range d.closure(s.pcs, have) {
+	var found mask
+	d.now = d.closure(d.now[:0], set.pcs, have)
+	d.read = d.read[:0]
+	for _, pc := range d.now {
 		switch in := &d.insts[pc]; in.op {
 		case syntax.InstMatch:
-			acc |= 1 << in.id
+			found |= 1 << in.id
 		case syntax.InstEmptyWidth:
 		default:
-			if !end && in.rune.MatchRune(d.reps[class]) {
-				to = append(to, in.out)
+			if !end && d.reads(in, class) {
+				d.read = append(d.read, in.out)
 			}
 		}
 	}
@@ -285,19 +351,29 @@ func (d *dfa) step(s *state, class int) *state {
 	if word {
 		p = afterWord
 	}
-	to = d.closure(to, 0)
+	d.now = d.closure(d.now[:0], d.read, 0)
 	if !end {
-		to = append(to, d.floor...)
+		d.now = append(d.now, d.floor...)
 	}
-	n := d.intern(c, to, p, acc)
-	s.next[class].Store(n)
-	return n
+	e := d.intern(g, d.now, p, found)
+	atomic.StoreUint32(&g.last.next[state*old.stride+uint32(class)], e)
+	switch current := d.table.Load(); {
+	case current.gen != g: // a run that began before the last reset
+	case len(g.sets) >= maxStates:
+		d.reset()
+	case current != g.last:
+		d.table.Store(g.last)
+	}
+	return g.last, e
+}
+
+// reads reports whether an instruction reads the runes of a class.
+func (d *dfa) reads(in *inst, class int) bool {
+	return d.accepts[in.test][class/64]>>(class%64)&1 == 1
 }
 
 // scan returns which patterns match anywhere in s.
-func (d *dfa) scan(s string) mask {
-	return d.run(s, d.cache.Load().start[begin], 0)
-}
+func (d *dfa) scan(s string) mask { return d.run(s, begin) }
 
 // at reports whether the patterns match in s from byte i on; \b at the front
 // sees what stands before.
@@ -309,10 +385,13 @@ func (d *dfa) at(s string, i int) mask {
 			p = afterWord
 		}
 	}
-	return d.run(s[i:], d.cache.Load().start[p], 0)
+	return d.run(s[i:], p)
 }
 
-func (d *dfa) run(s string, st *state, m mask) mask {
+func (d *dfa) run(s string, p prev) mask {
+	t := d.table.Load()
+	state := t.start[p] &^ news
+	var m mask
 	for i := 0; i < len(s); {
 		c := s[i]
 		var class uint8
@@ -324,28 +403,30 @@ func (d *dfa) run(s string, st *state, m mask) mask {
 			class = d.class(r)
 			i += n
 		}
-		next := st.next[class].Load()
-		if next == nil {
-			next = d.step(st, int(class))
+		e := atomic.LoadUint32(&t.next[state*t.stride+uint32(class)])
+		if e == 0 {
+			t, e = d.step(t, state, int(class))
 		}
-		st = next
-		m |= st.acc
-		if len(st.pcs) == 0 {
-			return m
+		state = e &^ news
+		if e&news != 0 {
+			m |= t.found[state]
+			if t.dead[state] {
+				return m
+			}
 		}
 	}
-	end := len(d.reps)
-	next := st.next[end].Load()
-	if next == nil {
-		next = d.step(st, end)
+	e := atomic.LoadUint32(&t.next[state*t.stride+t.stride-1])
+	if e == 0 {
+		t, e = d.step(t, state, len(d.reps))
 	}
-	return m | next.acc
+	return m | t.found[e&^news]
 }
 
 // ends calls f with each position where a pattern of d ends, in order, until f
 // returns true; it reports whether f did.
 func (d *dfa) ends(s string, f func(int) bool) bool {
-	st := d.cache.Load().start[begin]
+	t := d.table.Load()
+	state := t.start[begin] &^ news
 	for i := 0; i <= len(s); {
 		class, n := len(d.reps), 1
 		if i < len(s) {
@@ -355,12 +436,12 @@ func (d *dfa) ends(s string, f func(int) bool) bool {
 			}
 			class = int(d.class(r))
 		}
-		next := st.next[class].Load()
-		if next == nil {
-			next = d.step(st, class)
+		e := atomic.LoadUint32(&t.next[state*t.stride+uint32(class)])
+		if e == 0 {
+			t, e = d.step(t, state, class)
 		}
-		st = next
-		if st.acc != 0 && f(i) {
+		state = e &^ news
+		if t.found[state] != 0 && f(i) {
 			return true
 		}
 		i += n

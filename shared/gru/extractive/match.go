@@ -125,27 +125,46 @@ func alternatives(src string) []string {
 // verbRule is a phrase with a verb behind it, which holds unless the verb is
 // one of a list.
 type verbRule struct {
-	bit  mask // in the body bank
-	re   *regexp.Regexp
-	none map[string]bool
+	any, listed mask // in the body bank: with whatever verb, with one of the list
+	re          *regexp.Regexp
+	none        map[string]bool
 }
 
+// addVerb joins a verb rule to the bank; src ends in the group of the verb.
 func (b *bank) addVerb(src, none string) verbRule {
-	return verbRule{bit: b.add("(?i)" + src), re: regexp.MustCompile("(?i)" + src), none: set(none)}
+	i := strings.LastIndex(src, "(")
+	behind := map[string]string{`(\w+)`: `(?:\W|$)`, `([a-z]+)`: `(?:[^a-z]|$)`}[src[i:]]
+	if behind == "" {
+		panic("extractive: no verb at the end of " + src) // patterns are constants
+	}
+	return verbRule{
+		any:    b.add("(?i)" + src),
+		listed: b.add("(?i)" + src[:i] + "(?:" + strings.Join(strings.Fields(none), "|") + ")" + behind),
+		re:     regexp.MustCompile("(?i)" + src),
+		none:   set(none),
+	}
 }
 
 // match reports whether the rule holds in h; any is true where the phrase
 // stands there with whatever verb.
 func (v *verbRule) match(h string, found mask) (holds, any bool) {
-	if found&v.bit == 0 {
+	if found&v.any == 0 {
 		return false, false
 	}
+	// Without a listed verb behind any phrase the rule holds; with one, which
+	// verb belongs to which phrase is for the pattern to say.
+	return found&v.listed == 0 || v.unlisted(h), true
+}
+
+// unlisted reports whether a phrase stands in h with a verb that is not in the
+// list.
+func (v *verbRule) unlisted(h string) bool {
 	for _, m := range v.re.FindAllStringSubmatch(h, -1) {
 		if !v.none[strings.ToLower(m[1])] {
-			return true, true
+			return true
 		}
 	}
-	return false, true
+	return false
 }
 
 func set(words string) map[string]bool {

@@ -34,7 +34,7 @@ type Fingerprint struct {
 // FingerprintOf builds the fingerprint of a sentence. Any bytes are accepted.
 func FingerprintOf(sentence string) Fingerprint {
 	s := plainApostrophes(sentence)
-	f := Fingerprint{words: contentWords(s), text: hashString(strings.TrimSpace(s))}
+	f := Fingerprint{words: contentWords(nil, s), text: hashString(strings.TrimSpace(s))}
 	if strings.ContainsAny(s, "`'\"“‘0123456789") {
 		for _, v := range valPattern.FindAllString(s, -1) {
 			f.vals = append(f.vals, hashString(v))

@@ -17,11 +17,12 @@ type rules struct {
 	plain []plainCue
 
 	lets     verbRule
-	numu     mask
+	numu     mask // value
+	goAhead  mask // value
 	spec     mask
 	specGaps []gap
 
-	accept, offer, goAhead, ack matcher
+	accept, offer, ack matcher
 
 	abbr, logl, code1, code2 matcher
 	bul, enum                *regexp.Regexp
@@ -88,16 +89,17 @@ func (r *rules) seal() {
 	r.value.seal()
 }
 
-// common sets what both variants share.
+// newRules sets what both variants share.
 func newRules() *rules {
 	r := &rules{
 		user: userWeights, assistant: assistantWeights,
-		accept: fold(wAccept), offer: fold(wOffer), goAhead: fold(wGo), ack: fold(wAck),
+		accept: fold(wAccept), offer: fold(wOffer), ack: fold(wAck),
 		abbr: fold(wAbbr), logl: exact(wLogl), code1: exact(wCode1), code2: exact(wCode2),
 		bul: regexp.MustCompile(wBul), enum: regexp.MustCompile(wEnum),
 		bulAt: newDFA([]string{wBul}, true), enumAt: newDFA([]string{wEnum}, true),
 	}
 	r.numu = r.value.add("(?i)" + wNumu)
+	r.goAhead = r.value.add("(?i)" + wGo)
 	r.spec, r.specGaps = r.value.addWithGaps(wSpec, "")
 	return r
 }
@@ -119,7 +121,9 @@ var writtenRules = sync.OnceValue(func() *rules {
 
 // improvedRules are those of x1: the patterns of x0 widened, with a few taken
 // out, and cues of its own.
-var improvedRules = sync.OnceValue(func() *rules {
+var improvedRules = sync.OnceValue(buildImproved)
+
+func buildImproved() *rules {
 	r := newRules()
 	r.x1 = true
 	r.user, r.assistant = x1Weights()
@@ -161,7 +165,7 @@ var improvedRules = sync.OnceValue(func() *rules {
 	r.offer = fold(loose(or(wOffer, xOffer)))
 	r.seal()
 	return r
-})
+}
 
 func loosened(ss []cueSource) []cueSource {
 	for i := range ss {

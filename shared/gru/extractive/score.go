@@ -18,6 +18,7 @@ type turn struct {
 	sents    []sent
 	text     string
 	question bool // any sentence is a question
+	masks    []mask
 }
 
 func (r *rules) turns(msgs []Message) []turn {
@@ -67,8 +68,10 @@ const (
 	echoSentences = 3
 )
 
-func (r *rules) relational(ts []turn, i int, m []mask) {
+// relational sets the cues that depend on the messages around turn i.
+func (r *rules) relational(ts []turn, i int) {
 	t := &ts[i]
+	m := t.masks
 	if len(t.sents) == 0 {
 		return
 	}
@@ -129,48 +132,78 @@ func (r *rules) terseAnswer(ts []turn, i int) bool {
 		return false
 	}
 	asks, _ := r.asked(&ts[i-1])
-	return asks && len(strings.Fields(ts[i].text)) <= terseWords
+	return asks && fewerWords(ts[i].text, terseWords+1)
 }
 
-// Score decides on one chunk.
+// Weights of the chunk score (extractive.md section 4).
+const (
+	askWeight   = 1.5 // for the share of user messages that ask
+	askMessages = 4   // at least, in that share
+	aheadBonus  = 0.5 // a person tells the assistant to go ahead
+	sizeFree    = 8   // sentences before size counts: more have more chances
+	sizeWeight  = 1.5 // a doubling
+	sizeMost    = 1.5
+	sizeOfOther = 0.1 // of an assistant's sentence, in sentences
+)
+
+// bestWeights are the weights of the three best sentences.
+var bestWeights = [3]float64{1, 0.5, 0.25}
+
+// Score decides on one chunk. It does not change msgs.
 func (p *Policy) Score(msgs []Message) Result {
 	r := p.rules
 	ts := r.turns(msgs)
-	var res Result
-	var masks []mask
-	var sizeN float64
-	users, asking, ahead := 0, 0, false
+	n := 0
+	for i := range ts {
+		if !ts[i].context {
+			n += len(ts[i].sents)
+		}
+	}
+	masks := make([]mask, 0, n)
+	ahead := false
 	for i := range ts {
 		t := &ts[i]
 		if t.context {
 			continue
 		}
 		at := len(masks)
-		w := &r.assistant
-		if t.user {
-			w = &r.user
-		}
-		for k, s := range t.sents {
-			m := r.own(t.sentence(k), t.user, t.person)
-			if t.person && !s.question && (!r.x1 || i > 0 && !ts[i-1].user) && r.goAhead.match(t.sentence(k)) {
-				ahead = true
+		// A go-ahead needs somebody to tell: x0 looks at any sentence of a person.
+		heard := t.person && (!r.x1 || i > 0 && !ts[i-1].user)
+		for k := range t.sents {
+			m, goes := r.own(t.sentence(k), t.user, t.person)
+			if r.x1 && t.user && m.has(cQ) && !t.sents[k].question {
+				t.sents[k].question, t.question = true, true // asked without the mark
 			}
+			ahead = ahead || heard && goes && !t.sents[k].question
 			if t.first && t.person && (m.has(cImp) || m.has(cTask)) && !m.has(cAbs) {
 				m.set(cOpenreq, true)
 			}
 			masks = append(masks, m)
 		}
-		r.relational(ts, i, masks[at:])
+		t.masks = masks[at:]
+	}
+	res := Result{Sentences: make([]Sentence, 0, n)}
+	names := make([]string, 0, 4*n)
+	size := 0.0
+	users, asking := 0, 0
+	for i := range ts {
+		t := &ts[i]
+		if t.context {
+			continue
+		}
+		r.relational(ts, i)
+		w, each := &r.assistant, sizeOfOther
+		if t.user {
+			w, each = &r.user, 1
+		}
+		size += each * float64(len(t.sents))
 		for k, s := range t.sents {
+			at := len(names)
+			names = t.masks[k].appendNames(names)
 			res.Sentences = append(res.Sentences, Sentence{
 				Message: t.at, Start: s.start, End: s.end,
-				Score: w.score(masks[at+k]), Cues: masks[at+k].names(),
+				Score: w.score(t.masks[k]), Cues: names[at:len(names):len(names)],
 			})
-		}
-		if t.user {
-			sizeN += float64(len(t.sents))
-		} else {
-			sizeN += 0.1 * float64(len(t.sents))
 		}
 		if t.person {
 			users++
@@ -180,19 +213,19 @@ func (p *Policy) Score(msgs []Message) Result {
 		}
 	}
 	best := top3(res.Sentences)
-	var score float64
 	for k, i := range best {
-		score += []float64{1, 0.5, 0.25}[k] * max(0, res.Sentences[i].Score)
+		res.Score += bestWeights[k] * max(0, res.Sentences[i].Score)
 	}
-	if !r.x1 || sizeN >= 8 {
-		score -= 1.5 * float64(asking) / float64(max(4, users))
+	// A single question weighs nothing in a small chunk of x1: a wish and its
+	// question often come together.
+	if !r.x1 || size >= sizeFree {
+		res.Score -= askWeight * float64(asking) / float64(max(askMessages, users))
 	}
 	if ahead {
-		score += 0.5
+		res.Score += aheadBonus
 	}
-	score -= min(1.5, 1.5*math.Log2(max(1, sizeN/8)))
-	res.Score = score
-	res.Open = score >= p.threshold
+	res.Score -= min(sizeMost, sizeWeight*math.Log2(max(1, size/sizeFree)))
+	res.Open = res.Score >= p.threshold
 	res.Reason = reason(res, p.threshold, best)
 	if res.Open {
 		res.Picks = pick(msgs, res.Sentences, masks, lastTwo(ts))

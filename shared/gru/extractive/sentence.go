@@ -64,28 +64,43 @@ func trim(text string, s, e int) (int, int) {
 
 // prose reports whether a trimmed line is read at all.
 func (r *rules) prose(line string) bool {
-	if r.logl.match(line) || r.code2.match(line) {
+	if r.logl.match(line) {
 		return false
 	}
+	switch line[len(line)-1] { // what the patterns of code end in
+	case ';', '{', '}', ':', '(', '=':
+		if r.code2.match(line) {
+			return false
+		}
+	}
 	good, all := 0, 0
-	for _, c := range line {
-		all++
-		if letter(c) || strings.ContainsRune(" ,.'\"`’", c) {
+	for i := 0; i < len(line); all++ {
+		if c := line[i]; c < utf8.RuneSelf {
+			if proseByte[c] {
+				good++
+			}
+			i++
+			continue
+		}
+		c, n := utf8.DecodeRuneInString(line[i:])
+		if c == '’' || unicode.IsLetter(c) {
 			good++
 		}
+		i += n
 	}
 	if float64(good) >= proseShare*float64(all) {
 		return true
 	}
-	return r.code1.match(line) || len(strings.Fields(line)) >= proseWords
+	return r.code1.match(line) || !fewerWords(line, proseWords)
 }
 
-func letter(c rune) bool {
-	if c < utf8.RuneSelf {
-		return 'a' <= c|0x20 && c|0x20 <= 'z'
+// proseByte is the ASCII characters that prose consists of.
+var proseByte = func() (t [utf8.RuneSelf]bool) {
+	for c := range t {
+		t[c] = 'a' <= c|0x20 && c|0x20 <= 'z' || strings.ContainsRune(" ,.'\"`", rune(c))
 	}
-	return unicode.IsLetter(c)
-}
+	return t
+}()
 
 // bullet is the length of the list marker in front of a trimmed line.
 func (r *rules) bullet(line string) int {

@@ -10,13 +10,13 @@ import (
 // stopWords carry no content: grammar, and the words people open with.
 var stopWords = set(wStop)
 
-// contentWords returns the hashes of the distinct content words of s,
+// contentWords appends to dst the hashes of the distinct content words of s,
 // ascending. A token is a run of letters and digits that may hold _ . % $ & -
 // inside; words of grammar are left out and one of the endings ing, ed, es, s
 // is cut where more than 3 letters stay. A script written without spaces
 // gives a word for each character.
-func contentWords(s string) []uint64 {
-	var out []uint64
+func contentWords(dst []uint64, s string) []uint64 {
+	first := len(dst)
 	var buf [64]byte
 	for i := 0; i < len(s); {
 		r, n := rune(s[i]), 1
@@ -28,7 +28,7 @@ func contentWords(s string) []uint64 {
 			continue
 		}
 		if spaceless(r) {
-			out = append(out, hashString(s[i:i+n]))
+			dst = append(dst, hashString(s[i:i+n]))
 			i += n
 			continue
 		}
@@ -40,19 +40,30 @@ func contentWords(s string) []uint64 {
 			}
 			if wordStart(r) && !spaceless(r) {
 				end = i + n
-			} else if !strings.ContainsRune("_.%$&-", r) {
+			} else if r != '_' && r != '.' && r != '%' && r != '$' && r != '&' && r != '-' {
 				break
 			}
 		}
 		i = end
 		word := lower(buf[:0], s[from:end])
-		if !stopWords[string(word)] {
-			out = append(out, hash(stem(word)))
+		if len(word) <= longestStop && stopWords[string(word)] {
+			continue
 		}
+		dst = append(dst, hash(stem(word)))
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	own := dst[first:]
+	slices.Sort(own)
+	return dst[:first+len(slices.Compact(own))]
 }
+
+// longestStop is the length of the longest stop word, in bytes.
+var longestStop = func() int {
+	n := 0
+	for w := range stopWords {
+		n = max(n, len(w))
+	}
+	return n
+}()
 
 func wordStart(r rune) bool {
 	if r < utf8.RuneSelf {
