@@ -49,10 +49,16 @@ func label(s string) string {
 	return strings.ToValidUTF8(s[:maxTargetBytes], "")
 }
 
+var webName = strings.NewReplacer("_", "", "-", "")
+
 // isWeb says that a tool brings text from the open web, where anybody can
 // write.
 func isWeb(tool string) bool {
-	t := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(tool))
+	switch tool {
+	case "Bash", "Read", "Edit", "Write", "Grep", "Glob", "bash", "read", "edit", "write", "":
+		return false // nearly every result
+	}
+	t := webName.Replace(strings.ToLower(tool))
 	for _, w := range []string{"webfetch", "websearch", "fetchurl", "readurl", "browser", "playwright", "puppeteer"} {
 		if strings.Contains(t, w) {
 			return true
