@@ -88,16 +88,20 @@ var assistantWeights = weights{
 	cHedge: -1, cPast: -0.5, cQ: -2, cMeta: -1, cPlan: -1, cShort: -0.5, cDefer: -1, cLead: -0.75,
 }
 
-// x1Weights are the weights of x1, where they differ.
+// x1Weights are the weights of x1, where they differ. What an assistant says in
+// absolutes tells how something behaves; it decides nothing until a person
+// takes it up, so abs and normspec weigh nothing there.
 func x1Weights() (user, assistant weights) {
 	user, assistant = userWeights, assistantWeights
-	user[cChoice] = 0.5
-	user[cOnce] = -0.5
 	user[cTask] = 0
 	user[cShould] = 1.25
 	user[cShort] = -0.25
+	user[cChoice] = 0.5
 	user[cRule] = 0.5
+	user[cOnce] = -0.5
 	user[cStep] = -0.75
+	assistant[cAbs] = 0
+	assistant[cNormspec] = 0
 	return user, assistant
 }
 

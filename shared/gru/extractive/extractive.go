@@ -26,7 +26,10 @@ import (
 //
 // History:
 // x0 — the method as first written and measured; Variant AsWritten.
-// x1 — typographic apostrophes, choices among options, milder question terms.
+// x1 — apostrophes of any kind or left out, questions without their mark,
+// choices, rules, scope and steps; questions weigh nothing in small chunks;
+// praise, agreement, prediction and an assistant's description no longer
+// count as rules.
 const Version = "x1"
 
 // DefaultThreshold is the chunk score from which the gate opens.
