@@ -214,6 +214,8 @@ func (f *Function) Behind(ctx context.Context) (int, error) {
 // sweepers is how many streams a sweep embeds side by side.
 const sweepers = 2
 
+// sweep embeds what no event announced. One stream that cannot be embedded does
+// not hold up the others; the first error brings the sweep back.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	behind, err := f.behind(ctx)
 	if err != nil {
@@ -221,7 +223,7 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	}
 	var mu sync.Mutex
 	var out []ce.Event
-	g, ctx := errgroup.WithContext(ctx)
+	var g errgroup.Group
 	g.SetLimit(sweepers)
 	for _, b := range behind {
 		g.Go(func() error {

@@ -230,12 +230,21 @@ func (f *Function) each(ctx context.Context, do func(project, stream string) err
 	return nil
 }
 
+// sweep applies what no event announced. One stream that cannot be read does
+// not hold up the others; the first error brings the sweep back.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	var out []ce.Event
+	var first error
 	err := f.each(ctx, func(project, stream string) error {
 		es, err := f.apply(ctx, project, stream)
 		out = append(out, es...)
-		return err
+		if err != nil && first == nil {
+			first = err
+		}
+		return ctx.Err()
 	})
+	if first != nil {
+		err = first
+	}
 	return out, err
 }
