@@ -37,7 +37,8 @@ type Config struct {
 	Log     *eventlog.Log
 	Catalog *catalog.Catalog
 	Policy  gru.Policy
-	Count   func(string) int // Qwen2.5 tokens
+	Count   func(string) int    // Qwen2.5 tokens
+	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger
 	Publish publisher // sends what an edit of the questions causes
 	// Lease is how long a stream is held; a slice ends within half of it, so

@@ -30,7 +30,7 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 	cfg := &gru.Config{
 		Tenant: f.cfg.Tenant, Project: project, Stream: s.Name, QueryID: s.QueryID, Question: s.Question,
 		Level: memory.L1, BudgetTokens: s.BudgetTokens, ExitGate: s.ExitGate,
-		Count: f.cfg.Count, Policy: f.cfg.Policy,
+		Count: f.cfg.Count, Redact: f.cfg.Redact, Policy: f.cfg.Policy,
 	}
 	after := w.next.Admit
 	if s.Only != 0 {

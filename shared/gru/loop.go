@@ -169,7 +169,7 @@ func newMemory(s State, cfg *Config, g *memory.Gate, d Decision, recs []Record, 
 
 func evidence(s State, cfg *Config, p *Part, c *memory.Chunk, pick Pick, place memory.Place) (*memory.Evidence, error) {
 	t := &c.Turns[pick.Turn]
-	span, err := c.SpanOf(p.Source.Object, p.Source.ETag, pick.Start, pick.End)
+	span, err := cfg.Citable(c, p.Source.Object, p.Source.ETag, pick.Start, pick.End)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package gru
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -21,10 +22,27 @@ type Config struct {
 	BudgetTokens int          // of the memory: 1,024 standing, 4,096 ad-hoc (DESIGN section 6)
 	ExitGate     bool         // whether an open exit gate ends the part
 	Count        func(string) int
+	// Redact is the present rule set. A quote that it would change is refused:
+	// the end of a span must not make a secret out of what is none as a whole,
+	// or uncover one (DESIGN section 5). nil checks nothing.
+	Redact func(string) string
 	// Policy decides without a model; nil where Model is set.
 	Policy Policy
 	// Model makes the loop decide by model calls; see Step.
 	Model *Model
+}
+
+// Citable is the citation of chunk text [from,to), refused where it has no
+// source bytes or where redaction would change the quote.
+func (cfg *Config) Citable(c *memory.Chunk, object, etag string, from, to int) (memory.Span, error) {
+	span, err := c.SpanOf(object, etag, from, to)
+	if err != nil || span.Redacted || cfg.Redact == nil {
+		return span, err
+	}
+	if quote := c.Text[span.ChunkStart:span.ChunkEnd]; cfg.Redact(quote) != quote {
+		return memory.Span{}, fmt.Errorf("span [%d,%d): redaction would change the quote", from, to)
+	}
+	return span, nil
 }
 
 // Part is one admitted part, as the admit line and the source record give it.

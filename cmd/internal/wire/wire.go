@@ -93,7 +93,21 @@ func (p *parts) newLearn() (*learn.Function, error) {
 }
 
 func (p *parts) newGate() (*gate.Function, error) {
-	return gate.New(gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Logger: p.logger, Publish: p.publish})
+	return gate.New(gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish})
+}
+
+// redactor is the present rule set as a function. Only whether it changes a
+// text counts here, so that any key will do where the tenant's is not given.
+func (p *parts) redactor() func(string) string {
+	key := p.key
+	if len(key) == 0 {
+		key = []byte("marks of this check are never stored")
+	}
+	r := redact.New(key)
+	return func(s string) string {
+		out, _ := r.Redact(s)
+		return out
+	}
 }
 
 func (p *parts) newEmbed() (*embed.Function, error) {

@@ -30,7 +30,7 @@ const (
 	xCorr = `^(?:(?:h+m+|sorry|oh|ah|wait|ok(?:ay)?|well|please|but|um+|uh)[,.!]* )*(?:no\b|nope\b|nah\b|wrong\b|rather not\b|put (?:it|that|them) back\b|revert\b|undo\b|not needed\b|not necessary\b|th(?:at|is|at's|ose|ese) (?:(?:is|are|isn't|aren't) )?(?:not|wrong)\b)|\bi (?:already )?(?:said|told you|meant)\b|\bas i (?:said|mentioned)\b|\byou must not\b|\bit's actually\b|\byou (?:misunderstood|misread)\b|^you(?:'re| are) [\w' ]*\bwrong\b|\b(?:is|are|it's|that's) (?:way |a bit |much |far )?too \w+`
 
 	// Wishes and needs of the group.
-	xShould = `\b(?:we|i) need (?:it|this|that|them|the [\w-]+|every\w*|all [\w-]+|each [\w-]+|(?:a|an) [\w-]+ (?:that|which|for)) |\b(?:we|it|this|that|they) needs? to (?:keep|stay|support|be|have|work|handle|avoid|preserve|run|match)\b|\bno need (?:to|for)\b|\bnot needed\b|\b(?:we|you) don't need\b|\bi'd like (?:the|all|every|each|both) [\w-]+(?: [\w-]+)? to\b|\bwould need to\b`
+	xShould = `\b(?:we|i) need (?:it|this|that|them|the [\w-]+|every\w*|all [\w-]+|each [\w-]+|(?:a|an) [\w-]+ (?:that|which|for)) |\b(?:we|it|this|that|they) needs? to (?:keep|stay|support|be|have|work|handle|avoid|preserve|run|match)\b|\bno need (?:to|for)\b|\bnot needed\b|\b(?:we|you) don't need\b|\bi'd like (?:the|all|every|each|both) [\w-]+(?: [\w-]+)? to\b|\bwould need to\b|\bwhat we need\b|\b(?:make|be) sure (?:that|we|this|nobody|no|none|every|each|all)\b`
 
 	// What a preference sounds like besides "prefer".
 	xPref = `\b(?:i|we) (?:don't|do not) (?:really )?(?:want|like|need|care)\b|\bi'd rather\b|\bi (?:really )?(?:like|love)\b[^.?!]{1,40}\b(?:more|better|over|than)\b|\b(?:i|we)(?:'d| would) (?:go|stick) with\b|\bi (?:find|hate|dislike)\b|\bnot a fan\b|\bmy (?:vote|preference|choice)\b|\bi (?:vote|opt) for\b`
@@ -57,7 +57,7 @@ const (
 	xIf = `^(?:(?:and|so|but|or)[,]? )*(?:if|when|suppose) (?:we|i)\b`
 
 	// "Is always": how something behaves, not a rule.
-	xBehaves = `\b(?:is|are|it|its|it's|which|that|they|was|were|basically) (?:\w+ly )?(?:always|never|only)\b|\b(?:works|only works)\b`
+	xBehaves = `\b(?:is|are|it|its|it's|which|that|they|was|were|basically) (?:\w+ly )?(?:always|never|only)\b|\bi (?:always|never|only)\b|\bworks\b`
 
 	// Laughter and such.
 	xLaugh = `^(?:ha(?:ha)*|lol|hehe|wow|yay|whoa|oof|phew)\b`
@@ -90,7 +90,7 @@ const xStep = wPre + `(?:run|rerun|commit|push|pull|open|close|build|test|deploy
 const xNot = `^not (?:as|in|on|at|the|that|this|those|there|here|just|only|needed|necessary|acceptable|with|for|like|by|to|from|via|\w+ly|["'])`
 
 // Put off.
-const xDefer = `\bi have no idea\b|^no idea\b|\bwe'll see\b|\bsee later\b|\b(?:another|some other) time\b|\b(?:have|need) to (?:think|ask|check|discuss)\b|\bthink about (?:it|that|this)\b|\blet's wait\b|\bi'll (?:think|ask|get back|let you know|tell you)\b`
+const xDefer = `\bi have no idea\b|^no idea\b|\bwe'll see\b|\bsee later\b|\b(?:another|some other) time\b|\b(?:have|need) to (?:think|ask|check|discuss)\b|\b(?:think about|discuss|clarify|park) (?:it|that|this)\b|\blet's wait\b|\bi'll (?:think|ask|get back|let you know|tell you)\b`
 
 // What an assistant reports when the work is done.
 const xReport = `\b\d+ (?:of \d+ )?(?:files?|tests?|commits?|insertions|lines|issues|warnings|packages|occurrences|imports|tasks)\b|\btests? (?:all )?(?:now )?pass\w*\b|\bgreen\b|\blint\b|\bfiles changed\b`
@@ -98,7 +98,7 @@ const xReport = `\b\d+ (?:of \d+ )?(?:files?|tests?|commits?|insertions|lines|is
 // What x1 puts in place of the verbs of a preference: "I like it." praises.
 const (
 	prefVerbs  = `prefer|want|insist|require|like (?:it|that|option|the|how|having)`
-	xPrefVerbs = `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|the|how|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max)\b`
+	xPrefVerbs = `prefer|insist|require|like (?:it (?:when|if|better|more)|that (?:we|the|it|you|this)|option|having|to have)|want (?:it|the|them|this|that|these|a|an|no|all|every|only|max)\b`
 )
 
 // "Agreed" opens a recap with a colon only; with a comma it acknowledges.

@@ -52,7 +52,7 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 	c, cfg := f.in.Chunk, f.in.Config
 	// A span that touches a redaction is widened to whole lines; the statement
 	// is what the citation will hold.
-	span, err := c.SpanOf("", "", from, to)
+	span, err := cfg.Citable(c, "", "", from, to)
 	if err != nil {
 		f.dropped++
 		return
