@@ -185,6 +185,9 @@ func chatCorpus(t testing.TB, chats []chat, sentences bool) *corpus {
 // sentences, and the floor over a few chats too.
 func TestFusion(t *testing.T) {
 	t.Parallel()
+	if raceEnabled {
+		t.Skip("measures quality, a minute long under the race detector; the suites test for races")
+	}
 	chats, tasks := bench(t)
 	for _, sentences := range []bool{false, true} {
 		for _, size := range []int{5, len(chats)} {

@@ -37,15 +37,16 @@ const (
 	// rescoreShare keeps the recall as the space grows: 1 in 25, which is
 	// minRescore at the measured 100,000.
 	rescoreShare = 25
-	// exactBelow is where scoring everything exactly costs less than a first
-	// pass: 8,000 × 256 products take about 1.5 ms.
-	exactBelow = 2 * minRescore
+	// exactShare times as many rows are all scored exactly, which costs about
+	// what a first pass would save: 8,000 × 256 products take 3 ms.
+	exactShare = 2
 )
 
 // dense holds one space in memory.
 type dense struct {
-	dims  int
-	words int // of one code
+	dims    int
+	words   int // of one code
+	rescore int // minRescore, less in tests
 
 	mu       sync.RWMutex // guards what follows
 	vecs     []float32    // rows × dims, length 1
@@ -75,7 +76,7 @@ type group struct {
 }
 
 func newDense(dims int) *dense {
-	return &dense{dims: dims, words: (dims + 63) / 64, byGroup: map[group]uint32{}, byNode: map[int64]uint32{}}
+	return &dense{dims: dims, words: (dims + 63) / 64, rescore: minRescore, byGroup: map[group]uint32{}, byNode: map[int64]uint32{}}
 }
 
 func (d *dense) rows() int { return len(d.passages) }
@@ -186,9 +187,9 @@ func (d *dense) search(ctx context.Context, vec []float32, f *index.Filter, k in
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(sc.rows) > exactBelow {
+	if len(sc.rows) > exactShare*d.rescore {
 		sc.scores = d.estimate(sc.rows, vec, sc.scores[:0])
-		sc.rows = best(sc.rows, sc.scores, max(minRescore, len(sc.rows)/rescoreShare))
+		sc.rows = best(sc.rows, sc.scores, max(d.rescore, len(sc.rows)/rescoreShare))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -358,7 +359,7 @@ func (d *dense) collapse(cands []candidate, k int) []index.Hit {
 			top = greatest(cands, want)
 		}
 		all := len(top) == len(cands)
-		slices.SortFunc(top, d.compare)
+		slices.SortFunc(top, d.compare) // cands is the search's own
 		hits := make([]index.Hit, 0, k)
 		seen := make(map[uint32]bool, k)
 		for _, c := range top {
@@ -381,19 +382,16 @@ func (d *dense) collapse(cands []candidate, k int) []index.Hit {
 	}
 }
 
-// greatest gives the candidates whose score is among the n greatest.
+// greatest gives at least the n candidates of greatest score.
 func greatest(cands []candidate, n int) []candidate {
+	at := make([]uint32, len(cands))
 	scores := make([]float32, len(cands))
 	for i := range cands {
-		scores[i] = cands[i].score
+		at[i], scores[i] = uint32(i), cands[i].score
 	}
-	slices.Sort(scores)
-	cut := scores[len(scores)-n]
 	out := make([]candidate, 0, n)
-	for _, c := range cands {
-		if c.score >= cut {
-			out = append(out, c)
-		}
+	for _, i := range best(at, scores, n) {
+		out = append(out, cands[i])
 	}
 	return out
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package indextest_test
+
+const raceEnabled = false
