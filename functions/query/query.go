@@ -259,8 +259,42 @@ func (f *Function) search(ctx context.Context, a *Answer, text string, filter in
 	if opt.Superseded, err = f.cfg.Graph.Superseded(ctx, f.cfg.Tenant, ids); err != nil {
 		return err
 	}
+	if err := f.within(ctx, opt.Superseded, filter); err != nil {
+		return err
+	}
 	fused := rank.Fuse(dense, lexical, opt)
 	return f.fill(ctx, a, text, fused, limit, serving, collapse)
+}
+
+// within takes out of superseded the replacements that were not said in the time
+// asked for: an answer of then neither holds nor hints at what came later.
+func (f *Function) within(ctx context.Context, superseded map[memory.SHA][]memory.SHA, filter index.Filter) error {
+	if !filter.Timed() || len(superseded) == 0 {
+		return nil
+	}
+	var ids []memory.SHA
+	for _, by := range superseded {
+		ids = append(ids, by...)
+	}
+	slices.Sort(ids)
+	nodes, err := f.nodes(ctx, slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	from, to := filter.Range()
+	for id, by := range superseded {
+		superseded[id] = slices.DeleteFunc(by, func(by memory.SHA) bool {
+			n := nodes[by]
+			return n == nil || !slices.ContainsFunc(n.Occurrences, func(o index.Occurrence) bool {
+				at := index.Nano(o.Place.Time)
+				return at >= from && at < to
+			})
+		})
+		if len(superseded[id]) == 0 {
+			delete(superseded, id)
+		}
+	}
+	return nil
 }
 
 // legs runs the dense and the lexical search side by side, each with its own
