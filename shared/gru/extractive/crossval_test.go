@@ -24,7 +24,7 @@ func TestCrossValidation(t *testing.T) {
 	t.Parallel()
 	real := exchanges(readShared(t, "eval/real-exchanges.jsonl"), nil)
 	items := real
-	for _, name := range []string{"talk.txt", "talk2.txt", "talk3.txt"} {
+	for _, name := range []string{"talk.txt", "talk2.txt", "talk3.txt", "talk4.txt"} {
 		items = append(items, readTalk(t, name)...)
 	}
 	fold := make([]int, len(items)) // within each label in turn

@@ -51,9 +51,9 @@ type inst struct {
 	id       uint8 // of the pattern, for a match
 }
 
-// table is the transitions built so far. Entry [state*stride+class] is 0 where
-// a transition is not built yet, else the next state, with the flag news where
-// that state found a pattern or is dead. A state's found and dead are written
+// table is the transitions built so far. A state is known by the offset of its
+// row. Entry [state+class] is 0 where a transition is not built yet, else the
+// next state, with the flag news where that state found a pattern or is dead. A state's found and dead are written
 // before the first entry that leads to it is stored. A table that is full is
 // replaced by a larger copy; readers of the old one ask for what it lacks.
 type table struct {
@@ -147,6 +147,7 @@ func (d *dfa) classify() {
 	split('_', '_')
 	var tests []*syntax.Inst
 	seen := map[string]int{}
+	var key []byte
 	for i := range d.insts {
 		in := d.insts[i].rune
 		switch in.Op {
@@ -168,12 +169,17 @@ func (d *dfa) classify() {
 		default:
 			continue
 		}
-		key := fmt.Sprint(in.Op, in.Arg, in.Rune)
-		if _, ok := seen[key]; !ok {
-			seen[key] = len(tests)
+		key = binary.LittleEndian.AppendUint32(append(key[:0], byte(in.Op)), in.Arg)
+		for _, r := range in.Rune {
+			key = binary.LittleEndian.AppendUint32(key, uint32(r))
+		}
+		k, ok := seen[string(key)]
+		if !ok {
+			k = len(tests)
+			seen[string(key)] = k
 			tests = append(tests, in)
 		}
-		d.insts[i].test = seen[key]
+		d.insts[i].test = k
 	}
 	for r := range cut {
 		d.bounds = append(d.bounds, r)
@@ -290,7 +296,7 @@ func (d *dfa) intern(g *generation, pcs []uint32, p prev, found mask) uint32 {
 		return e
 	}
 	id := len(g.sets)
-	entry := uint32(id)
+	entry := uint32(id) * g.last.stride
 	if found != 0 || len(pcs) == 0 {
 		entry |= news
 	}
@@ -315,10 +321,10 @@ func (d *dfa) step(old *table, state uint32, class int) (*table, uint32) {
 	d.build.Lock()
 	defer d.build.Unlock()
 	g := old.gen
-	if e := g.last.next[state*old.stride+uint32(class)]; e != 0 {
+	if e := g.last.next[state+uint32(class)]; e != 0 {
 		return g.last, e
 	}
-	set := g.sets[state]
+	set := g.sets[state/old.stride]
 	end := class == len(d.reps)
 	word := !end && d.words[class]
 	var have syntax.EmptyOp
@@ -356,7 +362,7 @@ func (d *dfa) step(old *table, state uint32, class int) (*table, uint32) {
 		d.now = append(d.now, d.floor...)
 	}
 	e := d.intern(g, d.now, p, found)
-	atomic.StoreUint32(&g.last.next[state*old.stride+uint32(class)], e)
+	atomic.StoreUint32(&g.last.next[state+uint32(class)], e)
 	switch current := d.table.Load(); {
 	case current.gen != g: // a run that began before the last reset
 	case len(g.sets) >= maxStates:
@@ -403,23 +409,23 @@ func (d *dfa) run(s string, p prev) mask {
 			class = d.class(r)
 			i += n
 		}
-		e := atomic.LoadUint32(&t.next[state*t.stride+uint32(class)])
+		e := atomic.LoadUint32(&t.next[state+uint32(class)])
 		if e == 0 {
 			t, e = d.step(t, state, int(class))
 		}
 		state = e &^ news
 		if e&news != 0 {
-			m |= t.found[state]
-			if t.dead[state] {
+			m |= t.found[state/t.stride]
+			if t.dead[state/t.stride] {
 				return m
 			}
 		}
 	}
-	e := atomic.LoadUint32(&t.next[state*t.stride+t.stride-1])
+	e := atomic.LoadUint32(&t.next[state+t.stride-1])
 	if e == 0 {
 		t, e = d.step(t, state, len(d.reps))
 	}
-	return m | t.found[e&^news]
+	return m | t.found[(e&^news)/t.stride]
 }
 
 // ends calls f with each position where a pattern of d ends, in order, until f
@@ -436,12 +442,12 @@ func (d *dfa) ends(s string, f func(int) bool) bool {
 			}
 			class = int(d.class(r))
 		}
-		e := atomic.LoadUint32(&t.next[state*t.stride+uint32(class)])
+		e := atomic.LoadUint32(&t.next[state+uint32(class)])
 		if e == 0 {
 			t, e = d.step(t, state, class)
 		}
 		state = e &^ news
-		if t.found[state] != 0 && f(i) {
+		if t.found[state/t.stride] != 0 && f(i) {
 			return true
 		}
 		i += n

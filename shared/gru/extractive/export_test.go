@@ -71,11 +71,13 @@ func Reweighed(threshold float64, user map[string]float64) *Policy {
 			r.user[c] = w
 		}
 	}
-	return &Policy{threshold: threshold, rules: &r}
+	return &Policy{threshold: threshold, rules: func() *rules { return &r }}
 }
 
 // NewCold is the default policy with no state built yet.
-func NewCold() *Policy { return &Policy{threshold: DefaultThreshold, rules: buildImproved()} }
+func NewCold() *Policy {
+	return &Policy{threshold: DefaultThreshold, rules: sync.OnceValue(buildImproved)}
+}
 
 // SentencesOf cuts text as the score does.
 func SentencesOf(text string) []string {

@@ -209,6 +209,7 @@ func TestHostileInput(t *testing.T) {
 		{"sentences", strings.Repeat("We must not. ", size/13)},
 		{"wrong utf-8", strings.Repeat("must \xff\xfe\x80 ", size/9)},
 		{"nul", strings.Repeat("\x00", size)},
+		{"too long to keep", "We must never " + strings.Repeat("do that ", 1000) + "and we decided it."},
 	} {
 		msgs := []extractive.Message{user(tt.text)}
 		checkResult(t, tt.name, msgs, p.Score(msgs))

@@ -151,7 +151,7 @@ var bestWeights = [3]float64{1, 0.5, 0.25}
 
 // Score decides on one chunk. It does not change msgs.
 func (p *Policy) Score(msgs []Message) Result {
-	r := p.rules
+	r := p.rules()
 	ts := r.turns(msgs)
 	n := 0
 	for i := range ts {

@@ -19,12 +19,9 @@ const (
 	proseWords = 40
 )
 
-// maxSentence is the longest sentence that is read, in bytes: what does not
-// fit into a pick cannot be kept.
-const maxSentence = 4 * pickCharacters
-
 // sentences appends the sentences of text to dst: fenced code, quotes, tables,
-// prompts, diffs, log lines and code are left out.
+// prompts, diffs, log lines and code are left out, and sentences that do not
+// fit into a pick.
 func (r *rules) sentences(dst []sent, text string) []sent {
 	fenced := false
 	for at := 0; at < len(text); {
@@ -56,6 +53,15 @@ func (r *rules) sentences(dst []sent, text string) []sent {
 
 // trim shrinks [s,e) by the white space at both ends.
 func trim(text string, s, e int) (int, int) {
+	for s < e && asciiSpace(text[s]) {
+		s++
+	}
+	for s < e && asciiSpace(text[e-1]) {
+		e--
+	}
+	if s == e || text[s] < utf8.RuneSelf && text[s] > ' ' && text[e-1] < utf8.RuneSelf && text[e-1] > ' ' {
+		return s, e
+	}
 	part := text[s:e]
 	left := strings.TrimLeftFunc(part, unicode.IsSpace)
 	s += len(part) - len(left)
@@ -185,8 +191,8 @@ func (r *rules) abbreviation(head string) bool {
 
 func appendSent(dst []sent, text string, s, e int) []sent {
 	s, e = trim(text, s, e)
-	if s == e || e-s > maxSentence {
-		return dst
+	if s == e || e-s > pickCharacters && utf8.RuneCountInString(text[s:e]) > pickCharacters {
+		return dst // too long to be kept
 	}
 	return append(dst, sent{start: s, end: e, question: question(text[s:e])})
 }
