@@ -38,12 +38,13 @@ func BenchmarkScore(b *testing.B) {
 		b.Run(tt.name, func(b *testing.B) {
 			p := extractive.New(extractive.Options{})
 			msgs := chunk(b, tt.size)
-			p.Score(msgs) // builds the states
+			sentences := len(p.Score(msgs).Sentences) // builds the states
 			b.SetBytes(int64(tt.size))
 			b.ReportAllocs()
 			for b.Loop() {
 				p.Score(msgs)
 			}
+			b.ReportMetric(float64(sentences), "sentences")
 		})
 	}
 	b.Run("20KB-cold", func(b *testing.B) {

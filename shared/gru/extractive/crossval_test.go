@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
-	"github.com/mneme-ai/mneme/shared/gru/gateeval"
 )
 
 // folds of the cross-validation: a fifth is held out at a time.
@@ -95,14 +94,8 @@ func TestCrossValidation(t *testing.T) {
 		add(&onReal, 0, len(real))
 		t.Logf("fold %d: threshold %.3f", f, settings[best].threshold)
 	}
-	report := func(name string, c [4]int) {
-		low, high := gateeval.Interval(c[0], c[1])
-		lowF, highF := gateeval.Interval(c[2], c[3])
-		t.Logf("%s: recall %d/%d = %.3f [%.3f, %.3f], false-open %d/%d = %.3f [%.3f, %.3f]", name,
-			c[0], c[1], float64(c[0])/float64(c[1]), low, high, c[2], c[3], float64(c[2])/float64(c[3]), lowF, highF)
-	}
-	report("held-out folds, all", all)
-	report("held-out folds, real exchanges", onReal)
+	logFigure(t, "held-out folds, all", all[0], all[1], all[2], all[3])
+	logFigure(t, "held-out folds, real exchanges", onReal[0], onReal[1], onReal[2], onReal[3])
 	if float64(all[0]) < 0.80*float64(all[1]) || float64(all[2]) > 0.10*float64(all[3]) {
 		t.Errorf("held-out folds: opened %d of %d and wrongly %d of %d, want at least .80 and at most .10", all[0], all[1], all[2], all[3])
 	}

@@ -125,6 +125,7 @@ func TestFigures(t *testing.T) {
 	} {
 		var got [4]int
 		got[0], got[1], got[2], got[3] = count(extractive.New(extractive.Options{Variant: tt.variant}), tt.items)
+		logFigure(t, tt.name, got[0], got[1], got[2], got[3])
 		if got != tt.want {
 			t.Errorf("%s: opened %d/%d, wrongly %d/%d, want %v", tt.name, got[0], got[1], got[2], got[3], tt.want)
 		}

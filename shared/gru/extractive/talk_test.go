@@ -2,11 +2,13 @@ package extractive_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
+	"github.com/mneme-ai/mneme/shared/gru/gateeval"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -75,6 +77,15 @@ func count(p *extractive.Policy, items []exchange) (hits, open, wrong, closed in
 	return hits, open, wrong, closed
 }
 
+// logFigure prints a figure beside its interval.
+func logFigure(t *testing.T, name string, hits, open, wrong, closed int) {
+	t.Helper()
+	low, high := gateeval.Interval(hits, open)
+	lowF, highF := gateeval.Interval(wrong, closed)
+	t.Logf("%s: recall %d/%d = %.3f [%.3f, %.3f], false-open %d/%d = %.3f [%.3f, %.3f]", name,
+		hits, open, float64(hits)/float64(open), low, high, wrong, closed, float64(wrong)/float64(closed), lowF, highF)
+}
+
 // talk.txt was read while the rules were made; the others were each scored
 // before they were looked at. The
 // bounds are the figures of docs/EXTRACTIVE.md; a change of the rules may
@@ -101,6 +112,7 @@ func TestTalk(t *testing.T) {
 		if open != tt.open || closed != tt.shut {
 			t.Errorf("%s: %d open and %d closed items, want %d and %d", tt.file, open, closed, tt.open, tt.shut)
 		}
+		logFigure(t, fmt.Sprintf("%s, variant %d", tt.file, tt.variant), hits, open, wrong, closed)
 		if hits < tt.least || wrong > tt.most {
 			t.Errorf("%s variant %d: opened %d/%d and wrongly %d/%d, want at least %d and at most %d", tt.file, tt.variant, hits, open, wrong, closed, tt.least, tt.most)
 		}
