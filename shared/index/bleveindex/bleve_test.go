@@ -83,6 +83,7 @@ func TestSearchCode(t *testing.T) {
 		"pnpm ends with ERR_PNPM_OUTDATED_LOCKFILE on the runner.",
 		"東京都の天気は晴れです。",
 		"Configuration lives in .env and is never committed.",
+		"The chart is installed by helm into kubernetes.",
 	}
 	ix := open(t, t.TempDir())
 	apply(t, ix, texts...)
@@ -110,6 +111,7 @@ func TestSearchCode(t *testing.T) {
 		{"東京", 18, nil},
 		{"天気", 18, nil},
 		{".env", 19, nil},
+		{"kubernets", 20, nil},
 		{"Käches wait: what is cached a minute?", 0, nil},
 	} {
 		got := search(t, ix, texts, tt.query)

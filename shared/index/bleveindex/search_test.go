@@ -144,3 +144,22 @@ func TestHugeQuery(t *testing.T) {
 		}
 	}
 }
+
+// A start opens no index; the first call opens those it needs.
+func BenchmarkOpen(b *testing.B) {
+	b.Run("1k-nodes", func(b *testing.B) {
+		dir := b.TempDir()
+		var texts []string
+		for i := range 1000 {
+			texts = append(texts, fmt.Sprintf("row %d of the archive", i))
+		}
+		ix := open(b, dir)
+		apply(b, ix, texts...)
+		ix.Close()
+		for b.Loop() {
+			ix := open(b, dir)
+			hits(b, ix.Search, "archive", 5)
+			ix.Close()
+		}
+	})
+}

@@ -92,6 +92,11 @@ func RunGraph(t *testing.T, open func(t *testing.T) index.Graph) {
 			}
 			wantApplied(t, g, 1)
 		}
+		empty := index.Batch{Tenant: Tenant, Project: Project, Stream: "q@1", Space: Space, Seq: 2}
+		if err := g.Apply(t.Context(), empty); err != nil {
+			t.Errorf("a segment without nodes: %v", err)
+		}
+		wantApplied(t, g, 2)
 	})
 	t.Run("refuses what has no source", func(t *testing.T) {
 		t.Parallel()
@@ -223,6 +228,14 @@ func RunGraph(t *testing.T, open func(t *testing.T) index.Graph) {
 		g := fresh(t)
 		applyStory(t, g)
 		want, _, _ := g.Hash(t.Context(), Tenant)
+		half := Story()[Project+"/decisions@11111111"][0]
+		half.Space = "test0003"
+		if err := g.Apply(t.Context(), half); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := g.Check(t.Context(), Tenant); err != nil || len(got) > 0 {
+			t.Errorf("a space that is being filled: %q, %v", got, err)
+		}
 		for _, batches := range Story() {
 			for _, b := range batches {
 				if b.Space == "" {

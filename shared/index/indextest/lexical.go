@@ -212,6 +212,11 @@ func RunLexical(t *testing.T, open func(t *testing.T) index.Lexical) {
 			}
 			wantApplied(t, l, 1)
 		}
+		empty := index.Batch{Tenant: Tenant, Project: Project, Stream: "q@1", Space: Space, Seq: 2}
+		if err := l.Apply(t.Context(), empty); err != nil {
+			t.Errorf("a segment without nodes: %v", err)
+		}
+		wantApplied(t, l, 2)
 	})
 	t.Run("refuses what has no source", func(t *testing.T) {
 		t.Parallel()

@@ -241,3 +241,39 @@ func TestCrash(t *testing.T) {
 			}
 		})
 }
+
+// Check names what is wrong with rows that were changed behind its back.
+func TestCheckFindsChangedRows(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"text does not match its hash":        `UPDATE node SET text = 'Logs rotate weekly.'`,
+		"id is not that of its content":       `UPDATE node SET level = 'raw'`,
+		"passages are not those of its text":  `DELETE FROM passage`,
+		"has no span":                         `UPDATE occurrence SET span = ''`,
+		"has no vector in space":              `DELETE FROM vector`,
+		"is not in the index and has an edge": `INSERT INTO edge VALUES (x'01', 1, x'02', 'acme', 'shop')`,
+		"replaces 02, which is not":           `INSERT INTO edge SELECT id, 1, x'02', 'acme', 'shop' FROM node`,
+		"parent 02 is not in the index":       `INSERT INTO edge SELECT id, 0, x'02', 'acme', 'shop' FROM node`,
+		"has no evidence (L0) below it":       `UPDATE node SET level = 'L1'`,
+		"has no memory (L1) below it":         `UPDATE node SET level = 'L2'`,
+	} {
+		path := filepath.Join(t.TempDir(), "graph.db")
+		ix := open(t, path)
+		if err := ix.Apply(t.Context(), indextest.Batch(1, indextest.Evidence(indextest.Project, "q@1", "Logs rotate daily.", 1))); err != nil {
+			t.Fatal(err)
+		}
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		got, err := ix.Check(t.Context(), indextest.Tenant)
+		if err != nil || !strings.Contains(strings.Join(got, "\n"), name) {
+			t.Errorf("%s: got %q, %v; want %q", change, got, err, name)
+		}
+		ix.Close()
+	}
+}

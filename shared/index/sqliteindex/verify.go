@@ -85,7 +85,8 @@ func (ix *Index) Check(ctx context.Context, tenant string) (problems []string, e
 		return nil, stored(err)
 	}
 	defer tx.Rollback()
-	// Each finds nodes or edges that break one rule.
+	// Each finds nodes or edges that break one rule. A space that is behind
+	// another in a stream is being filled: its vectors are yet to come.
 	rules := []struct{ query, format string }{
 		{`SELECT lower(hex(e.child)), lower(hex(e.parent)) FROM edge e JOIN node c ON c.id = e.child
 			WHERE e.tenant = ? AND e.kind = 0 AND NOT EXISTS (SELECT 1 FROM node p WHERE p.id = e.parent AND p.tenant = e.tenant)`,
@@ -106,7 +107,8 @@ func (ix *Index) Check(ctx context.Context, tenant string) (problems []string, e
 			(SELECT 1 FROM occurrence o WHERE o.node = n.row AND o.span <> '')`,
 			"node %s (%s) has no span"},
 		{`SELECT lower(hex(p.id)), s.name FROM space s JOIN node n ON n.tenant = s.tenant AND n.level <> 'raw' JOIN passage p ON p.node = n.row
-			WHERE s.tenant = ? AND EXISTS (SELECT 1 FROM applied a WHERE a.tenant = n.tenant AND a.project = n.project AND a.stream = n.stream AND a.space = s.name)
+			JOIN applied a ON a.tenant = n.tenant AND a.project = n.project AND a.stream = n.stream AND a.space = s.name
+			WHERE s.tenant = ? AND a.seq >= (SELECT max(b.seq) FROM applied b WHERE b.tenant = a.tenant AND b.project = a.project AND b.stream = a.stream)
 			AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.space = s.row AND v.passage = p.row)`,
 			"passage %s has no vector in space %s"},
 	}
