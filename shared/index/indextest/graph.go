@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,6 +77,29 @@ func RunGraph(t *testing.T, open func(t *testing.T) index.Graph) {
 			applyShuffled(t, g, rand.New(rand.NewPCG(seed, 1)))
 			sameGraph(t, ref, g)
 		}
+	})
+	t.Run("concurrent use", func(t *testing.T) {
+		t.Parallel()
+		g, ref := fresh(t), NewGraph()
+		applyStory(t, ref)
+		applyAtOnce(t, g, func(ctx context.Context) error {
+			f := everything()
+			f.Since = Epoch
+			hits, err := g.SearchDense(ctx, Space, Embed("port 8080"), f, 5)
+			if err != nil {
+				return err
+			}
+			var ids []memory.SHA
+			for _, h := range hits {
+				ids = append(ids, h.Node)
+			}
+			nodes, err := g.Nodes(ctx, Tenant, ids)
+			if err == nil && len(nodes) != len(hits) {
+				err = fault.New(fault.Internal, "%d nodes for %d hits", len(nodes), len(hits))
+			}
+			return err
+		})
+		sameGraph(t, ref, g)
 	})
 	t.Run("sequence", func(t *testing.T) {
 		t.Parallel()
@@ -366,6 +390,42 @@ func nodesOf(t *testing.T, g index.Graph, hits []index.Hit) []index.Node {
 		t.Fatal(err)
 	}
 	return nodes
+}
+
+// applyAtOnce applies every stream of the story in a goroutine of its own while
+// others search.
+func applyAtOnce(t *testing.T, g interface {
+	Apply(context.Context, index.Batch) error
+}, search func(context.Context) error) {
+	t.Helper()
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for key, batches := range Story() {
+		writers.Go(func() {
+			for _, b := range batches {
+				if err := g.Apply(t.Context(), b); err != nil {
+					t.Errorf("%s seq %d: %v", key, b.Seq, err)
+				}
+			}
+		})
+	}
+	for range 2 {
+		readers.Go(func() {
+			for {
+				if err := search(t.Context()); err != nil {
+					t.Errorf("search while applying: %v", err)
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
 }
 
 // applyShuffled applies the story with the streams interleaved at random,

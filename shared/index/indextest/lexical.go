@@ -198,6 +198,16 @@ func RunLexical(t *testing.T, open func(t *testing.T) index.Lexical) {
 			sameLexical(t, ref, l)
 		}
 	})
+	t.Run("concurrent use", func(t *testing.T) {
+		t.Parallel()
+		l, ref := fresh(t), NewLexical()
+		applyStory(t, ref)
+		applyAtOnce(t, l, func(ctx context.Context) error {
+			_, err := l.Search(ctx, "port 8080", everything(), 5)
+			return err
+		})
+		sameLexical(t, ref, l)
+	})
 	t.Run("sequence", func(t *testing.T) {
 		t.Parallel()
 		l := fresh(t)
