@@ -247,6 +247,8 @@ func TestValidate(t *testing.T) {
 		ok  bool
 	}{
 		{rank.Defaults(), true},
+		{rank.ForSpace(memory.Space{DenseWeight: .6, Floor: .3}), true},
+		{rank.ForSpace(memory.Space{DenseWeight: 2}), false},
 		{rank.Options{DenseWeight: .6, LexicalWeight: .4}, true},
 		{rank.Options{DenseWeight: .6, LexicalWeight: .5}, false},
 		{rank.Options{DenseWeight: 1.2, LexicalWeight: -.2}, false},

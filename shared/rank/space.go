@@ -1,5 +1,7 @@
 package rank
 
+import "github.com/mneme-ai/mneme/shared/memory"
+
 // Defaults are the options of the static table's space.
 //
 // Weights: on SDE-bench (18 plain tasks against 90 decoys and the task's own
@@ -16,4 +18,13 @@ package rank
 // 0.30 off-topic ones reach 0.35; at a cosine of 0.50 real ones fall to 0.81.
 func Defaults() Options {
 	return Options{DenseWeight: 0.4, LexicalWeight: 0.6, FloorCosine: 0.45, FloorIDF: 0.40}
+}
+
+// ForSpace are the options of an embedding space: weights and cosine floor are
+// the space's own, as they depend on how its cosines lie. The idf floor belongs
+// to the lexical leg and is that of Defaults.
+func ForSpace(s memory.Space) Options {
+	o := Defaults()
+	o.DenseWeight, o.LexicalWeight, o.FloorCosine = s.DenseWeight, 1-s.DenseWeight, s.Floor
+	return o
 }

@@ -94,38 +94,50 @@ func (ix *Index) readSpace(ctx context.Context, tenant, space string) (*dense, e
 	if err != nil {
 		return nil, stored(err)
 	}
-	rows, err := ix.read.QueryContext(ctx, `SELECT p.id, n.id, n.row, n.project, n.level, v.v
-		FROM vector v JOIN passage p ON p.row = v.passage JOIN node n ON n.row = p.node
-		WHERE v.space = ? ORDER BY v.rowid`, row)
+	tx, err := ix.read.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, stored(err)
 	}
-	defer rows.Close()
-	d := newDense(dims)
-	var passage, node, vec, project, level sql.RawBytes
-	r := denseRow{v: make([]float32, dims)}
-	for rows.Next() {
-		if err := rows.Scan(&passage, &node, &r.nodeRow, &project, &level, &vec); err != nil {
-			return nil, stored(err)
+	defer tx.Rollback()
+	nodes := map[int64]denseRow{}
+	err = each(ctx, tx, `SELECT row, id, project, level FROM node WHERE tenant = ? AND level <> 'raw'`, []any{tenant}, func(rows *sql.Rows) error {
+		var r denseRow
+		var id sql.RawBytes
+		if err := rows.Scan(&r.nodeRow, &id, &r.project, &r.level); err != nil {
+			return err
 		}
-		if len(vec) != 4*dims {
-			return nil, fault.At(fault.Corrupt, ix.path, "run `mem rebuild`", "a vector of %d bytes in a space of %d dimensions", len(vec), dims)
+		copy(r.node[:], id)
+		nodes[r.nodeRow] = r
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := newDense(dims)
+	unit := make([]float32, dims)
+	err = each(ctx, tx, `SELECT p.id, p.node, v.v FROM vector v JOIN passage p ON p.row = v.passage WHERE v.space = ? ORDER BY v.rowid`, []any{row}, func(rows *sql.Rows) error {
+		var passage, vec sql.RawBytes
+		var node int64
+		if err := rows.Scan(&passage, &node, &vec); err != nil {
+			return err
+		}
+		r, ok := nodes[node]
+		if !ok || len(vec) != 4*dims {
+			return fault.At(fault.Corrupt, ix.path, "run `mem rebuild`", "a vector of %d bytes in a space of %d dimensions, of node row %d", len(vec), dims, node)
 		}
 		copy(r.passage[:], passage)
-		copy(r.node[:], node)
-		if r.project != string(project) {
-			r.project = string(project)
+		for i := range unit {
+			unit[i] = math.Float32frombits(binary.LittleEndian.Uint32(vec[4*i:]))
 		}
-		if string(r.level) != string(level) {
-			r.level = memory.Level(level)
-		}
-		for i := range r.v {
-			r.v[i] = math.Float32frombits(binary.LittleEndian.Uint32(vec[4*i:]))
-		}
+		r.v = unit
 		d.add(&r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	d.encode()
-	return d, stored(rows.Err())
+	return d, nil
 }
 
 // loadTimes reads the effective times of all occurrences, for the first search

@@ -17,7 +17,8 @@ CREATE TABLE node (
   place     TEXT NOT NULL,      -- memory.Place as JSON
   source_time TEXT              -- NULL when the source has none
 ) STRICT;
-CREATE INDEX node_scope ON node (tenant, project);
+-- Covers what the dense leg loads, so that it never reads the texts.
+CREATE INDEX node_scope ON node (tenant, project, level, id);
 
 CREATE TABLE occurrence (
   node      INTEGER NOT NULL,   -- node.row
