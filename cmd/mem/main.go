@@ -129,9 +129,9 @@ Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage,
 		a.cmdVerify(), a.cmdRebuild(), a.cmdWait(), a.cmdStatus(), a.cmdDead(), a.cmdToken(), a.cmdS3(), a.cmdVersion(),
 		a.cmdDoctor(), a.cmdRead(), a.cmdTokens(), a.cmdEval(),
 	} {
-		wrapArgs(sub)
 		c.AddCommand(sub)
 	}
+	wrapArgs(c)
 	return c
 }
 
