@@ -94,7 +94,7 @@ func TestReasonNamesCuesAndNoText(t *testing.T) {
 	p := extractive.New(extractive.Options{})
 	msgs := []extractive.Message{user("We never log zebras. Use the request id instead, because zebras leak.")}
 	res := p.Score(msgs)
-	if want := "score 3.12 >= 1.00: abs, contrast, rule"; !strings.HasPrefix(res.Reason, "score ") || !strings.Contains(res.Reason, " >= 1.00: ") {
+	if want := "score 3.12 >= 0.875: abs, contrast, rule"; !strings.HasPrefix(res.Reason, "score ") || !strings.Contains(res.Reason, " >= 0.875: ") {
 		t.Errorf("reason %q, want a form like %q", res.Reason, want)
 	}
 	for _, cue := range []string{"abs", "contrast", "reason"} {
@@ -105,10 +105,10 @@ func TestReasonNamesCuesAndNoText(t *testing.T) {
 	if strings.Contains(res.Reason, "zebra") {
 		t.Errorf("reason %q quotes the transcript", res.Reason)
 	}
-	if closed := p.Score([]extractive.Message{user("ok")}); closed.Open || !strings.Contains(closed.Reason, " < 1.00") || closed.Picks != nil {
+	if closed := p.Score([]extractive.Message{user("ok")}); closed.Open || !strings.Contains(closed.Reason, " < 0.875") || closed.Picks != nil {
 		t.Errorf("closed gate: %+v", closed)
 	}
-	if empty := p.Score(nil); empty.Open || empty.Reason != "score 0.00 < 1.00" {
+	if empty := p.Score(nil); empty.Open || empty.Reason != "score 0.00 < 0.875" {
 		t.Errorf("empty chunk: %+v", empty)
 	}
 }

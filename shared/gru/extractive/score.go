@@ -270,7 +270,7 @@ func reason(res Result, threshold float64, best []int) string {
 	if res.Open {
 		op = ">="
 	}
-	fmt.Fprintf(&b, "score %.2f %s %.2f", res.Score, op, threshold)
+	fmt.Fprintf(&b, "score %.2f %s %g", res.Score, op, threshold)
 	for k, i := range best {
 		sep := "; "
 		if k == 0 {
