@@ -116,13 +116,18 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 	})}, nil
 }
 
-// vectors embeds the passages that the segment states, each once.
+// vectors embeds the passages that the segment states, each once, but for
+// memories that it replaces again.
 func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (eventlog.Vectors, error) {
 	v := eventlog.Vectors{Dims: f.cfg.Embedder.Space().Dims}
 	var texts []string
 	seen := map[memory.SHA]bool{}
 	nodes := projection.Nodes(seg)
+	current := index.Succession(nodes)
 	for i := range nodes {
+		if now, isMemory := current[nodes[i].ID]; isMemory && !now {
+			continue // stated and replaced within the segment: no search will see it
+		}
 		for _, p := range index.PassagesOf(&nodes[i]) {
 			if !seen[p.ID] {
 				seen[p.ID] = true

@@ -145,7 +145,8 @@ type Graph interface {
 	Applied(ctx context.Context, tenant, project, stream, space string) (int64, error)
 	// SearchDense returns up to k nodes by the cosine of their best passage to
 	// vec, greatest first, ties by node id. A zero vec, an unknown space and an
-	// empty scope find nothing; a wrong dimension is fault.Invalid.
+	// empty scope find nothing; a wrong dimension is fault.Invalid. A memory
+	// that another one of its stream has replaced is not found (see Succession).
 	SearchDense(ctx context.Context, space string, vec []float32, f Filter, k int) ([]Hit, error)
 	// Nodes returns whole rows, in the order of ids, unknown ids absent;
 	// occurrences are sorted by (T, object, start).
@@ -174,9 +175,10 @@ type Lexical interface {
 	// Applied is the last Seq applied, 0 before the first.
 	Applied(ctx context.Context, tenant, project, stream, space string) (int64, error)
 	// Search returns up to k nodes by the BM25 score of their best passage,
-	// greatest first, ties by node id. A query without a word finds nothing.
+	// greatest first, ties by node id. A query without a word finds nothing, and
+	// a replaced memory is not found (see Succession).
 	Search(ctx context.Context, query string, f Filter, k int) ([]Hit, error)
-	// Passages counts a tenant's passages, raw ones included.
+	// Passages counts a tenant's searchable passages, raw ones included.
 	Passages(ctx context.Context, tenant string) (int64, error)
 	// Wipe removes a project, or all of a tenant when project is empty, with
 	// positions.

@@ -179,3 +179,25 @@ func (f *Filter) Range() (from, to int64) {
 	}
 	return from, to
 }
+
+// Succession says of each memory (L1, L2) that nodes state or replace, taken in
+// order, whether it is current after them. A stream states a new memory at
+// nearly every step; only the last one may be found by a search, or its old
+// versions, which hold nearly the same words, would fill every answer. The rows
+// stay, for the hash and for the memory as it was; when the same text becomes
+// the memory again, so does its node. Evidence is never taken out: what is
+// superseded there is only outranked.
+func Succession(nodes []Node) map[memory.SHA]bool {
+	out := map[memory.SHA]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Level != memory.L1 && n.Level != memory.L2 {
+			continue
+		}
+		for _, id := range n.Supersedes {
+			out[id] = false
+		}
+		out[n.ID] = true
+	}
+	return out
+}

@@ -63,7 +63,7 @@ func newPassageDoc(st *stemmer, n *index.Node, p *index.Passage, times []int64) 
 	level.add(string(n.Level))
 	return &passageDoc{
 		id:     docID(n.ID, p.N),
-		fields: []bleve.Field{text, codes, level, at, &storedField{value: packStored(p.ID, times, header)}},
+		fields: []bleve.Field{text, codes, level, at, &storedField{value: packStored(p.ID, text.AnalyzedLength(), times, header)}},
 	}
 }
 
@@ -72,11 +72,18 @@ func timeKey(nano int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(nano)^1<<63))
 }
 
-// packStored is what a hit and a later occurrence need of a passage: its id,
-// the occurrence times and the header of its embedded text.
-func packStored(id memory.SHA, times []int64, header string) []byte {
+// storedPart is what a hit, a later occurrence and a removal need of a passage.
+type storedPart struct {
+	id     memory.SHA
+	words  int64   // that it adds to the index
+	times  []int64 // of its occurrences
+	header string  // of its embedded text
+}
+
+func packStored(id memory.SHA, words int, times []int64, header string) []byte {
 	a := array(id)
-	b := binary.AppendUvarint(a[:], uint64(len(times)))
+	b := binary.AppendUvarint(a[:], uint64(words))
+	b = binary.AppendUvarint(b, uint64(len(times)))
 	for _, t := range times {
 		b = binary.BigEndian.AppendUint64(b, uint64(t))
 	}
@@ -84,21 +91,28 @@ func packStored(id memory.SHA, times []int64, header string) []byte {
 }
 
 // unpackStored reads packStored's form; ok is false when it is not one.
-func unpackStored(b []byte) (id memory.SHA, times []int64, header string, ok bool) {
-	if len(b) < 33 {
-		return "", nil, "", false
+func unpackStored(b []byte) (p storedPart, ok bool) {
+	if len(b) < 34 {
+		return p, false
 	}
-	id = sha(b[:32])
-	n, size := binary.Uvarint(b[32:])
-	if size <= 0 || n > uint64(len(b)-32-size)/8 {
-		return "", nil, "", false
+	p.id = sha(b[:32])
+	words, size := binary.Uvarint(b[32:])
+	if size <= 0 {
+		return p, false
 	}
+	p.words = int64(words)
 	b = b[32+size:]
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size)/8 {
+		return p, false
+	}
+	b = b[size:]
 	for range n {
-		times = append(times, int64(binary.BigEndian.Uint64(b)))
+		p.times = append(p.times, int64(binary.BigEndian.Uint64(b)))
 		b = b[8:]
 	}
-	return id, times, string(b), true
+	p.header = string(b)
+	return p, true
 }
 
 func (d *passageDoc) ID() string                                 { return d.id }

@@ -504,12 +504,12 @@ func (sc *scorer) hits(parts []*part, k int) ([]index.Hit, error) {
 		}
 		out := make([]index.Hit, 0, len(chosen))
 		for _, c := range chosen {
-			passage, _, _, err := visitStored(parts[c.part].seg, uint64(c.doc))
+			part, err := visitStored(parts[c.part].seg, uint64(c.doc))
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, index.Hit{
-				Passage: passage, Node: sha([]byte(c.id[:32])),
+				Passage: part.id, Node: sha([]byte(c.id[:32])),
 				Score:    min(float64(c.score), bound), // sums of float32
 				IDFShare: sc.q.share(c.mask), Max: bound,
 			})

@@ -137,12 +137,25 @@ func (s *shard) apply(st *stemmer, b *index.Batch) error {
 		return err
 	}
 	batch := bleve.NewBatch()
+	current := index.Succession(b.Nodes)
 	for _, n := range merged(b.Nodes) {
+		if now, memory := current[n.ID]; memory && !now {
+			continue // stated and replaced within the batch
+		}
 		added, err := addNode(batch, snap, st, &n)
 		if err != nil {
 			return err
 		}
 		tokens += added
+	}
+	for id, now := range current {
+		if !now {
+			removed, err := dropNode(batch, snap, id)
+			if err != nil {
+				return err
+			}
+			tokens -= removed
+		}
 	}
 	batch.SetInternal([]byte(appliedKey(b.Stream, b.Space)), strconv.AppendInt(nil, b.Seq, 10))
 	batch.SetInternal([]byte(tokensKey), strconv.AppendInt(nil, tokens, 10))
@@ -173,25 +186,25 @@ func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *ind
 	for _, o := range n.Occurrences {
 		times = append(times, index.Nano(o.Place.Time))
 	}
-	old, header, err := stored(snap, n.ID)
+	was, stands, err := stored(snap, n.ID, 0)
 	if err != nil {
 		return 0, err
 	}
-	all := slices.Concat(old, times)
+	all := slices.Concat(was.times, times)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	if old != nil && len(all) == len(old) {
+	if stands && len(all) == len(was.times) {
 		return 0, nil
 	}
 	var words int64
 	for i := range n.Passages {
 		p := n.Passages[i]
-		if old != nil {
-			p.Embed = header + n.Text[p.Start:p.End]
+		if stands {
+			p.Embed = was.header + n.Text[p.Start:p.End]
 			p.ID = index.PassageID(n.ID, p.N, p.Embed)
 		}
 		doc := newPassageDoc(st, n, &p, all)
-		if old == nil {
+		if !stands {
 			words += int64(doc.fields[0].AnalyzedLength())
 		}
 		batch.Update(doc)
@@ -199,38 +212,49 @@ func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *ind
 	return words, nil
 }
 
-// stored gives the occurrence times and the embedding header of a node that
-// stands; nil when none does.
-func stored(snap *scorch.IndexSnapshot, node memory.SHA) (times []int64, header string, err error) {
-	id := []string{docID(node, 0)}
+// dropNode takes a node's passages out and gives the words that leave.
+func dropNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, node memory.SHA) (words int64, err error) {
+	for n := 0; ; n++ {
+		p, stands, err := stored(snap, node, n)
+		if err != nil || !stands {
+			return words, err
+		}
+		words += p.words
+		batch.Delete(docID(node, n))
+	}
+}
+
+// stored gives the stored part of a node's n-th passage; false when none stands.
+func stored(snap *scorch.IndexSnapshot, node memory.SHA, n int) (p storedPart, stands bool, err error) {
+	id := []string{docID(node, n)}
 	for _, seg := range snap.Segments() {
 		hits, err := seg.DocNumbers(id)
 		if err != nil {
-			return nil, "", fault.As(fault.Unavailable, err)
+			return p, false, fault.As(fault.Unavailable, err)
 		}
 		if hits.IsEmpty() {
 			continue
 		}
-		_, times, header, err = visitStored(seg, uint64(hits.Minimum()))
-		return times, header, err
+		p, err = visitStored(seg, uint64(hits.Minimum()))
+		return p, err == nil, err
 	}
-	return nil, "", nil
+	return p, false, nil
 }
 
-func visitStored(seg *scorch.SegmentSnapshot, num uint64) (id memory.SHA, times []int64, header string, err error) {
+func visitStored(seg *scorch.SegmentSnapshot, num uint64) (p storedPart, err error) {
 	ok := false
 	verr := seg.VisitDocument(num, func(field string, _ byte, value []byte, _ []uint64) bool {
 		if field != fieldStore {
 			return true
 		}
-		id, times, header, ok = unpackStored(value)
+		p, ok = unpackStored(value)
 		return false
 	})
 	if verr != nil {
-		return "", nil, "", fault.As(fault.Unavailable, verr)
+		return p, fault.As(fault.Unavailable, verr)
 	}
 	if !ok {
-		return "", nil, "", fault.At(fault.Corrupt, "lexical index", "run `mem rebuild`", "a passage without its stored part")
+		return p, fault.At(fault.Corrupt, "lexical index", "run `mem rebuild`", "a passage without its stored part")
 	}
-	return id, times, header, nil
+	return p, nil
 }

@@ -162,6 +162,35 @@ func RunGraph(t *testing.T, open func(t *testing.T) index.Graph) {
 			t.Errorf("superseded (-want +got):\n%s", d)
 		}
 	})
+	t.Run("a replaced memory is not found, one that holds again is", func(t *testing.T) {
+		t.Parallel()
+		g := fresh(t)
+		const s = "decisions@11111111"
+		e := Evidence(Project, s, "We serve on port 8080 behind the proxy.", 1)
+		m1 := Memory(Project, s, memory.L1, "Port 8080 behind the proxy.", 1, e.ID)
+		m2 := Memory(Project, s, memory.L1, "Port 9090 behind the proxy.", 2, e.ID)
+		m2.Supersedes = []memory.SHA{m1.ID}
+		m3 := Memory(Project, s, memory.L1, m1.Text, 3, e.ID)
+		m3.Supersedes = []memory.SHA{m2.ID}
+		for i, step := range []struct {
+			nodes []index.Node
+			want  memory.SHA
+		}{{[]index.Node{e, m1}, m1.ID}, {[]index.Node{m2}, m2.ID}, {[]index.Node{m3}, m1.ID}, {[]index.Node{m2, m3}, m1.ID}} {
+			if err := g.Apply(t.Context(), Batch(int64(i+1), step.nodes...)); err != nil {
+				t.Fatal(err)
+			}
+			hits, err := g.SearchDense(t.Context(), Space, Embed("port proxy"), index.Filter{Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.L1}}, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(hits) != 1 || hits[0].Node != step.want {
+				t.Errorf("after batch %d: %v, want %s alone", i+1, hits, step.want)
+			}
+		}
+		if problems, err := g.Check(t.Context(), Tenant); err != nil || len(problems) > 0 {
+			t.Errorf("check: %v, %v", problems, err)
+		}
+	})
 	t.Run("bad queries", func(t *testing.T) {
 		t.Parallel()
 		g := fresh(t)
@@ -366,9 +395,17 @@ func testFilters(t *testing.T, g index.Graph) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		replaced, err := g.Superseded(t.Context(), Tenant, storyIDs())
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range nodes {
-			if Sees(&f, &nodes[i]) && nodes[i].Level != memory.LevelRaw { // raw has no vectors
-				want = append(want, nodes[i].ID)
+			n := &nodes[i]
+			if n.Level == memory.LevelRaw || n.Level != memory.L0 && len(replaced[n.ID]) > 0 {
+				continue // raw has no vectors, and a replaced memory none any more
+			}
+			if Sees(&f, n) {
+				want = append(want, n.ID)
 			}
 		}
 		slices.Sort(got)

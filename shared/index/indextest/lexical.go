@@ -25,6 +25,7 @@ import (
 type Lexical struct {
 	mu      sync.Mutex
 	nodes   map[memory.SHA]index.Node
+	current map[memory.SHA]bool // of memories: index.Succession
 	applied map[position]int64
 }
 
@@ -32,7 +33,7 @@ var _ index.Lexical = (*Lexical)(nil)
 
 // NewLexical is an empty reference index.
 func NewLexical() *Lexical {
-	return &Lexical{nodes: map[memory.SHA]index.Node{}, applied: map[position]int64{}}
+	return &Lexical{nodes: map[memory.SHA]index.Node{}, current: map[memory.SHA]bool{}, applied: map[position]int64{}}
 }
 
 // Apply implements index.Lexical.
@@ -56,8 +57,15 @@ func (l *Lexical) Apply(_ context.Context, b index.Batch) error {
 		}
 		l.nodes[n.ID] = n
 	}
+	maps.Copy(l.current, index.Succession(b.Nodes))
 	l.applied[at] = b.Seq
 	return nil
+}
+
+// replaced reports whether n is a memory that another one took the place of.
+func (l *Lexical) replaced(n *index.Node) bool {
+	now, isMemory := l.current[n.ID]
+	return isMemory && !now
 }
 
 // Applied implements index.Lexical.
@@ -92,7 +100,7 @@ func (l *Lexical) Search(_ context.Context, query string, f index.Filter, k int)
 		if raw {
 			scope.Levels = append(scope.Levels, memory.LevelRaw)
 		}
-		if n.Tenant != f.Tenant || !slices.Contains(f.Projects, n.Project) || !slices.Contains(scope.Levels, n.Level) {
+		if n.Tenant != f.Tenant || !slices.Contains(f.Projects, n.Project) || !slices.Contains(scope.Levels, n.Level) || l.replaced(&n) {
 			continue
 		}
 		for _, p := range n.Passages {
@@ -146,7 +154,7 @@ func (l *Lexical) Passages(_ context.Context, tenant string) (n int64, err error
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, x := range l.nodes {
-		if x.Tenant == tenant {
+		if x.Tenant == tenant && !l.replaced(&x) {
 			n += int64(len(x.Passages))
 		}
 	}
@@ -231,6 +239,39 @@ func RunLexical(t *testing.T, open func(t *testing.T) index.Lexical) {
 	t.Run("refuses what has no source", func(t *testing.T) {
 		t.Parallel()
 		testRefused(t, fresh(t).Apply)
+	})
+	t.Run("a replaced memory is not found, one that holds again is", func(t *testing.T) {
+		t.Parallel()
+		l := fresh(t)
+		const s = "decisions@11111111"
+		e := Evidence(Project, s, "We serve on port 8080 behind the proxy.", 1)
+		m1 := Memory(Project, s, memory.L1, "Port 8080 behind the proxy.", 1, e.ID)
+		m2 := Memory(Project, s, memory.L1, "Port 9090 behind the proxy.", 2, e.ID)
+		m2.Supersedes = []memory.SHA{m1.ID}
+		m3 := Memory(Project, s, memory.L1, m1.Text, 3, e.ID)
+		m3.Supersedes = []memory.SHA{m2.ID}
+		found := func() []memory.SHA {
+			hits, err := l.Search(t.Context(), "proxy", index.Filter{Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.L1}}, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []memory.SHA
+			for _, h := range hits {
+				ids = append(ids, h.Node)
+			}
+			return ids
+		}
+		for i, step := range []struct {
+			nodes []index.Node
+			want  memory.SHA
+		}{{[]index.Node{e, m1}, m1.ID}, {[]index.Node{m2}, m2.ID}, {[]index.Node{m3}, m1.ID}, {[]index.Node{m2, m3}, m1.ID}} {
+			if err := l.Apply(t.Context(), Batch(int64(i+1), step.nodes...)); err != nil {
+				t.Fatal(err)
+			}
+			if got := found(); len(got) != 1 || got[0] != step.want {
+				t.Errorf("after batch %d: %v, want %s alone", i+1, got, step.want)
+			}
+		}
 	})
 	t.Run("an empty scope sees nothing", func(t *testing.T) {
 		t.Parallel()

@@ -67,6 +67,7 @@ func (g *Graph) Apply(_ context.Context, b index.Batch) error {
 	}
 	for _, n := range b.Nodes {
 		n = index.Normal(n)
+		g.retire(&n, b.Space)
 		if stored, ok := g.nodes[n.ID]; ok {
 			n = index.Merge(stored, n)
 		}
@@ -91,6 +92,19 @@ func (g *Graph) Apply(_ context.Context, b index.Batch) error {
 	}
 	g.applied[at] = b.Seq
 	return nil
+}
+
+// retire takes the vectors of the memories that n replaces out of a space.
+func (g *Graph) retire(n *index.Node, space string) {
+	if n.Level != memory.L1 && n.Level != memory.L2 {
+		return
+	}
+	for _, id := range n.Supersedes {
+		old := g.nodes[id]
+		for _, p := range old.Passages {
+			delete(g.vectors, vectorKey{space, p.ID})
+		}
+	}
 }
 
 func (g *Graph) edge(of memory.SHA, e edge) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -62,7 +63,7 @@ func (ix *Index) Apply(ctx context.Context, b index.Batch) (err error) {
 	if err := tx.Commit(); err != nil {
 		return stored(err)
 	}
-	ix.loaded(b.Tenant, b.Space, w.rows, w.times)
+	ix.loaded(b.Tenant, b.Space, w)
 	return nil
 }
 
@@ -123,8 +124,9 @@ type writer struct {
 	stmts map[string]*sql.Stmt
 	err   error
 
-	rows  []denseRow
-	times []denseTime
+	rows    []denseRow
+	times   []denseTime
+	retired []int64 // node.row of memories that the batch replaces
 }
 
 func (w *writer) stmt(query string) *sql.Stmt {
@@ -197,6 +199,9 @@ func (w *writer) node(n index.Node) error {
 	}
 	for _, p := range n.Supersedes {
 		w.edge(n.ID, edgeSupersedes, p)
+		if n.Level == memory.L1 || n.Level == memory.L2 {
+			w.retire(p)
+		}
 	}
 	for _, p := range n.SupersededBy {
 		w.edge(p, edgeSupersedes, n.ID)
@@ -218,6 +223,17 @@ func (w *writer) node(n index.Node) error {
 		})
 	}
 	return stored(w.err)
+}
+
+// retire takes a replaced memory out of the dense leg (index.Succession).
+func (w *writer) retire(id memory.SHA) {
+	row := w.row(`SELECT row FROM node WHERE id = ? AND level IN ('L1', 'L2')`, blob(id))
+	if row == 0 {
+		return
+	}
+	w.exec(`DELETE FROM vector WHERE space = ? AND passage IN (SELECT row FROM passage WHERE node = ?)`, w.space.row, row)
+	w.rows = slices.DeleteFunc(w.rows, func(r denseRow) bool { return r.nodeRow == row })
+	w.retired = append(w.retired, row)
 }
 
 func (w *writer) edge(child memory.SHA, kind int, parent memory.SHA) {

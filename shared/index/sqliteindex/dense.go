@@ -175,7 +175,7 @@ func (ix *Index) loadTimes(ctx context.Context, tenant string, d *dense) error {
 
 // loaded brings a committed batch into the spaces that are in memory. Times go
 // to every space of the tenant, as a node's vectors may stand in each.
-func (ix *Index) loaded(tenant, space string, rows []denseRow, times []denseTime) {
+func (ix *Index) loaded(tenant, space string, w *writer) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for key, d := range ix.spaces {
@@ -184,13 +184,16 @@ func (ix *Index) loaded(tenant, space string, rows []denseRow, times []denseTime
 		}
 		d.mu.Lock()
 		if key.name == space {
-			for i := range rows {
-				d.add(&rows[i])
+			for _, row := range w.retired {
+				d.retire(row)
+			}
+			for i := range w.rows {
+				d.add(&w.rows[i])
 			}
 			d.encode()
 		}
 		if d.times != nil {
-			for _, t := range times {
+			for _, t := range w.times {
 				if !slices.Contains(d.times[t.nodeRow], t.at) {
 					d.times[t.nodeRow] = append(d.times[t.nodeRow], t.at)
 				}

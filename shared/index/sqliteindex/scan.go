@@ -104,6 +104,28 @@ func (d *dense) add(r *denseRow) {
 	d.vecs = append(d.vecs, r.v...)
 }
 
+// retire hides a node's rows: no filter allows their group. They are gone when
+// the space is read again.
+func (d *dense) retire(nodeRow int64) {
+	ni, ok := d.byNode[nodeRow]
+	if !ok {
+		return
+	}
+	hidden, ok := d.byGroup[group{}]
+	if !ok {
+		hidden = uint32(len(d.groups))
+		d.groups, d.inGroup = append(d.groups, group{}), append(d.inGroup, 0)
+		d.byGroup[group{}] = hidden
+	}
+	for i, n := range d.nodeOf {
+		if n == ni && d.group[i] != hidden {
+			d.inGroup[d.group[i]]--
+			d.group[i] = hidden
+			d.inGroup[hidden]++
+		}
+	}
+}
+
 // encode codes the rows that add appended. Mean and spread are taken again when
 // the rows have doubled: they only sharpen the first pass.
 func (d *dense) encode() {

@@ -109,7 +109,8 @@ func (ix *Index) Check(ctx context.Context, tenant string) (problems []string, e
 		{`SELECT lower(hex(p.id)), s.name FROM space s JOIN node n ON n.tenant = s.tenant AND n.level <> 'raw' JOIN passage p ON p.node = n.row
 			JOIN applied a ON a.tenant = n.tenant AND a.project = n.project AND a.stream = n.stream AND a.space = s.name
 			WHERE s.tenant = ? AND a.seq >= (SELECT max(b.seq) FROM applied b WHERE b.tenant = a.tenant AND b.project = a.project AND b.stream = a.stream)
-			AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.space = s.row AND v.passage = p.row)`,
+			AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.space = s.row AND v.passage = p.row)
+			AND NOT (n.level IN ('L1', 'L2') AND EXISTS (SELECT 1 FROM edge e WHERE e.parent = n.id AND e.kind = 1))`,
 			"passage %s has no vector in space %s"},
 	}
 	for _, r := range rules {
