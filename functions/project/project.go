@@ -30,7 +30,10 @@ type Config struct {
 	Graph   index.Graph
 	Lexical index.Lexical
 	Space   string // the embedding space that serves
-	Logger  *slog.Logger
+	// Calls counts the policy and model calls of this process, so that a rebuild
+	// can say that it made none. nil where no function of the process makes any.
+	Calls  func() (policy, model int64)
+	Logger *slog.Logger
 }
 
 // Function is the project function.

@@ -16,8 +16,8 @@ type Rebuilt struct {
 	IndexHash   memory.SHA `json:"index_hash"`
 	Nodes       int64      `json:"nodes"`
 	Passages    int64      `json:"passages"`
-	PolicyCalls int64      `json:"policy_calls"` // always 0: the log holds every decision
-	ModelCalls  int64      `json:"model_calls"`  // always 0: the log holds every vector
+	PolicyCalls int64      `json:"policy_calls"` // made meanwhile in this process: 0, as the log holds every decision
+	ModelCalls  int64      `json:"model_calls"`  // likewise: the log holds every vector
 }
 
 // Rebuild drops every row of the tenant and fills both indexes again from the
@@ -25,6 +25,7 @@ type Rebuilt struct {
 func (f *Function) Rebuild(ctx context.Context, progress func(done, of int)) (Rebuilt, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	policy, model := f.calls()
 	projects, err := f.cfg.Log.Projects(ctx)
 	if err != nil {
 		return Rebuilt{}, err
@@ -33,7 +34,15 @@ func (f *Function) Rebuild(ctx context.Context, progress func(done, of int)) (Re
 		return Rebuilt{}, err
 	}
 	hash, counts, err := f.cfg.Graph.Hash(ctx, f.cfg.Tenant)
-	return Rebuilt{IndexHash: hash, Nodes: counts.Nodes, Passages: counts.Passages}, err
+	p, m := f.calls()
+	return Rebuilt{IndexHash: hash, Nodes: counts.Nodes, Passages: counts.Passages, PolicyCalls: p - policy, ModelCalls: m - model}, err
+}
+
+func (f *Function) calls() (policy, model int64) {
+	if f.cfg.Calls == nil {
+		return 0, 0
+	}
+	return f.cfg.Calls()
 }
 
 func (f *Function) rebuild(ctx context.Context, projects []string, progress func(done, of int)) (err error) {

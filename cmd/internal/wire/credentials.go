@@ -93,6 +93,9 @@ func ensureCredentials(dir, tenantKey string) (Credentials, error) {
 	if tenantKey != "" && len(tenantKey) < 16 {
 		return c, fault.At(fault.Invalid, "MNEME_TENANT_KEY", "use at least 16 characters", "too short")
 	}
+	if strings.TrimSpace(tenantKey) != tenantKey || strings.ContainsAny(tenantKey, "\r\n") {
+		return c, fault.At(fault.Invalid, "MNEME_TENANT_KEY", "use one line without blanks around it", "would not be read back as it is")
+	}
 	c = Credentials{
 		Token: "mneme_" + randomHex(24), HookToken: randomHex(24),
 		S3AccessKey: "MNEME" + Secret(strings.ToUpper(string(randomHex(8)))), S3SecretKey: randomHex(24), TenantKey: randomHex(32),

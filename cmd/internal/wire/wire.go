@@ -68,6 +68,7 @@ type parts struct {
 	lexical  index.Lexical
 	logger   *slog.Logger
 	publish  func(ctx context.Context, es ...ce.Event) error
+	calls    func() (policy, model int64)
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
@@ -115,7 +116,7 @@ func (p *parts) newEmbed() (*embed.Function, error) {
 }
 
 func (p *parts) newProject() (*project.Function, error) {
-	return project.New(project.Config{Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Logger: p.logger})
+	return project.New(project.Config{Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Calls: p.calls, Logger: p.logger})
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
@@ -133,6 +134,7 @@ func (p *parts) all() (fs functions, err error) {
 	if fs.embed, err = p.newEmbed(); err != nil {
 		return fs, err
 	}
+	p.calls = func() (policy, model int64) { return fs.gate.PolicyCalls(), fs.embed.Calls() }
 	if fs.project, err = p.newProject(); err != nil {
 		return fs, err
 	}
