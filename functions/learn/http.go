@@ -169,7 +169,7 @@ func (f *Function) learnText(ctx context.Context, q learnRequest) (Learned, erro
 		if a.BudgetTokens == 0 {
 			a.BudgetTokens = catalog.AdhocBudget
 		}
-		if err := f.cfg.Catalog.PutAdhoc(ctx, q.Project, a); err != nil {
+		if res.asked, err = f.cfg.Catalog.PutAdhoc(ctx, q.Project, a); err != nil {
 			return Learned{}, err
 		}
 		s := a.AsStream()
@@ -318,7 +318,6 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 	repeat := res.Repeat || res.Receipt.Outcome != OutcomeAdmitted
 	l.ChunksSeen, l.Status = 0, "completed"
 	used := map[memory.SHA]bool{}
-	var texts []string
 	for _, p := range res.Receipt.Parts {
 		l.ChunksSeen += p.Chunks
 		streams, err := f.cfg.Catalog.ServingStreams(ctx, p.Project)
@@ -339,15 +338,25 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 				l.Status = "running"
 			}
 			l.Questions = append(l.Questions, lp)
-			if text != "" && (lp.ChunksUsed > 0 || adhoc != nil) && !slices.Contains(texts, text) {
-				texts = append(texts, text)
-				l.MemoryTokens += lp.MemoryTokens
+			// Of several questions that kept something the first one's memory is
+			// shown: they overlap, and questions[] names them all.
+			if text != "" && l.Memory == "" {
+				l.Memory, l.MemoryTokens = text, lp.MemoryTokens
 			}
 		}
 	}
-	l.ChunksUsed, l.Memory = len(used), strings.Join(texts, "\n\n")
-	if repeat && adhoc == nil {
+	l.ChunksUsed = len(used)
+	if repeat && (adhoc == nil || res.asked) {
 		l.ChunksUsed = 0 // this call used none (brief D8)
+	}
+	if l.Status == "completed" && l.Memory == "" && len(l.Questions) > 0 {
+		// Nothing of this part was kept: the memory is what it was.
+		q := l.Questions[0]
+		c, err := replay.Load(ctx, f.cfg.Log, q.Project, q.Stream)
+		if err != nil {
+			return l, err
+		}
+		l.Memory, l.MemoryTokens = c.State.MemoryText, c.State.Tokens
 	}
 	return l, nil
 }

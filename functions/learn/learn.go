@@ -114,6 +114,7 @@ type Result struct {
 	Receipt eventlog.Receipt
 	Repeat  bool // the receipt stood already: nothing was read
 	Events  []ce.Event
+	asked   bool // the ad-hoc question of this request was asked before
 }
 
 // Object admits one object version. A version that has a receipt costs one GET.

@@ -112,18 +112,25 @@ type Adhoc struct {
 	BudgetTokens int        `json:"memory_budget"`
 }
 
-// PutAdhoc keeps the question of a request; the same one again changes nothing.
-func (c *Catalog) PutAdhoc(ctx context.Context, project string, a Adhoc) (err error) {
+// PutAdhoc keeps the question of a request; the same one again changes nothing,
+// and asked says that it was.
+func (c *Catalog) PutAdhoc(ctx context.Context, project string, a Adhoc) (asked bool, err error) {
 	defer fault.Wrap(&err, "keep question %s", a.Stream)
 	b, err := json.Marshal(a)
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = c.bucket.Create(ctx, c.prefix(project)+"adhoc/"+a.Stream+".json", b)
+	key := c.prefix(project) + "adhoc/" + a.Stream + ".json"
+	if _, err := c.bucket.Head(ctx, key); err == nil {
+		return true, nil // the first budget asked for stays: it belongs to the stream
+	} else if !errors.Is(err, objstore.ErrNotFound) {
+		return false, err
+	}
+	_, err = c.bucket.Create(ctx, key, b)
 	if fault.Is(err, fault.Conflict) {
-		return nil // the first budget asked for stays: it belongs to the stream
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // Stream is one question stream of a project.

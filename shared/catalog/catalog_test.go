@@ -101,12 +101,12 @@ func TestAdhoc(t *testing.T) {
 	c, _ := open(t, store)
 	raw := memory.SumString("part")
 	a := catalog.Adhoc{Stream: memory.AdhocStream("How many?", raw), Question: "How many?", RawSHA256: raw, Admit: 7, BudgetTokens: 300}
-	if err := c.PutAdhoc(t.Context(), "shop", a); err != nil {
+	if asked, err := c.PutAdhoc(t.Context(), "shop", a); err != nil || asked {
 		t.Fatal(err)
 	}
 	again := a
 	again.BudgetTokens = 999 // the stream's budget is the first one's
-	if err := c.PutAdhoc(t.Context(), "shop", again); err != nil {
+	if asked, err := c.PutAdhoc(t.Context(), "shop", again); err != nil || !asked {
 		t.Fatal(err)
 	}
 	next, _ := open(t, store) // another process
