@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -312,6 +313,9 @@ func (f *Function) await(ctx context.Context, res Result, adhoc *catalog.Stream,
 // status reads from the log how far the parts of a receipt are.
 func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream) (Learned, error) {
 	l := f.summary(res)
+	if adhoc != nil {
+		l.StatusURL += "?stream=" + url.QueryEscape(adhoc.Name)
+	}
 	if l.Status == "refused" || len(res.Receipt.Parts) == 0 {
 		return l, nil
 	}
@@ -396,7 +400,18 @@ func (f *Function) getJob(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, err)
 		return
 	}
-	l, err := f.await(r.Context(), res, nil, wait)
+	// A request with a question of its own names its stream: the receipt is the
+	// object's, whoever asks about it.
+	var asked *catalog.Stream
+	if name := r.URL.Query().Get("stream"); name != "" && len(rec.Parts) > 0 {
+		s, err := f.cfg.Catalog.Stream(r.Context(), rec.Parts[0].Project, name)
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		asked = &s
+	}
+	l, err := f.await(r.Context(), res, asked, wait)
 	if err != nil {
 		serve.WriteError(w, err)
 		return

@@ -122,6 +122,30 @@ func TestPostLearnAdhoc(t *testing.T) {
 	w.Hashes()
 }
 
+// TestAdhocJob: a request with a question of its own that is answered 202 finds
+// the answer to that question at its status URL.
+func TestAdhocJob(t *testing.T) {
+	t.Parallel()
+	w := functest.New(t, functest.Options{})
+	var l learn.Learned
+	w.Post("/memory/learn", map[string]any{"project": "shop", "text": note, "query": "How many retries?"}, http.StatusAccepted, &l)
+	w.Get(l.StatusURL, &l)
+	if l.Status != "running" {
+		t.Errorf("before the run: %+v", l)
+	}
+	w.Run(w.Published()...)
+	w.Get(l.StatusURL, &l)
+	if l.Status != "completed" || len(l.Questions) != 1 || !strings.HasPrefix(l.Questions[0].Stream, "adhoc-") || !strings.Contains(l.Memory, "cap retries") {
+		t.Errorf("%+v", l)
+	}
+	for _, stream := range []string{"adhoc-00000000", "gone@00000000", "adhoc-../../x"} {
+		rec := w.Call(http.MethodGet, "/memory/ingest/"+l.JobID+"?stream="+stream, nil)
+		if rec.Code != http.StatusNotFound && rec.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", stream, rec.Code, rec.Body)
+		}
+	}
+}
+
 func TestPostLearnValidation(t *testing.T) {
 	t.Parallel()
 	w := functest.New(t, functest.Options{Live: true})
