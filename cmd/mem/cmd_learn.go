@@ -19,36 +19,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
 // learned is what the server says of one file.
 type learned struct {
-	Project      string          `json:"project"`
-	Status       string          `json:"status"`
-	ChunksSeen   int             `json:"chunks_seen"`
-	ChunksUsed   int             `json:"chunks_used"`
-	Memory       string          `json:"memory"`
-	MemoryTokens int             `json:"memory_tokens"`
-	Stored       bool            `json:"stored"`
-	Model        string          `json:"model"`
-	JobID        string          `json:"job_id"`
-	StatusURL    string          `json:"status_url"`
-	Outcome      string          `json:"outcome"`
-	Reason       string          `json:"reason,omitempty"`
-	Questions    []learnedStream `json:"questions"`
-	File         string          `json:"file,omitempty"`
-}
-
-type learnedStream struct {
-	Project      string `json:"project"`
-	QueryID      string `json:"query_id"`
-	Stream       string `json:"stream"`
-	Done         bool   `json:"done"`
-	ChunksSeen   int    `json:"chunks_seen"`
-	ChunksUsed   int    `json:"chunks_used"`
-	MemoryTokens int    `json:"memory_tokens"`
+	learn.Learned
+	File string `json:"file,omitempty"`
 }
 
 type learnFlags struct {
@@ -297,13 +276,13 @@ func (a *app) printLearned(l learned, f learnFlags) error {
 		return a.printJSON(l)
 	}
 	switch l.Outcome {
-	case "admitted":
+	case learn.OutcomeAdmitted:
 		if f.wait || f.query != "" {
 			fmt.Fprintf(a.out, "%s  project %s: %d chunks seen, %d used, memory of %d tokens\n", l.File, l.Project, l.ChunksSeen, l.ChunksUsed, l.MemoryTokens)
 		} else {
 			fmt.Fprintf(a.out, "%s  project %s: %d chunks\n", l.File, l.Project, l.ChunksSeen)
 		}
-	case "duplicate":
+	case learn.OutcomeDuplicate:
 		fmt.Fprintf(a.out, "%s  project %s: known already, 0 chunks used\n", l.File, l.Project)
 	default:
 		fmt.Fprintf(a.out, "%s  %s: %s\n", l.File, l.Outcome, l.Reason)

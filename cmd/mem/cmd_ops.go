@@ -9,12 +9,13 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
-	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/functions/gate"
+	"github.com/mneme-ai/mneme/functions/project"
+	"github.com/mneme-ai/mneme/shared/eventlog"
 )
 
 func newHTTP() *http.Client {
@@ -32,15 +33,7 @@ func (a *app) cmdVerify() *cobra.Command {
 				return err
 			}
 			m := a.meter("verify", -1, false)
-			var v struct {
-				OK        bool                  `json:"ok"`
-				LogHash   memory.SHA            `json:"log_hash"`
-				IndexHash memory.SHA            `json:"index_hash"`
-				Streams   map[string]memory.SHA `json:"streams"`
-				Problems  []string              `json:"problems"`
-				Counts    json.RawMessage       `json:"counts"`
-				Index     json.RawMessage       `json:"index"`
-			}
+			var v project.Verified
 			err = cl.long(c.Context(), http.MethodGet, "/memory/verify", func(p json.RawMessage) { m.add(1) }, &v)
 			m.done()
 			if err != nil {
@@ -89,13 +82,7 @@ func (a *app) cmdRebuild() *cobra.Command {
 				return err
 			}
 			m := a.meter("rebuild", -1, false)
-			var out struct {
-				IndexHash   memory.SHA `json:"index_hash"`
-				Nodes       int64      `json:"nodes"`
-				Passages    int64      `json:"passages"`
-				PolicyCalls int64      `json:"policy_calls"`
-				ModelCalls  int64      `json:"model_calls"`
-			}
+			var out project.Rebuilt
 			err = cl.long(c.Context(), http.MethodPost, "/memory/rebuild", func(p json.RawMessage) {
 				var s struct{ Done, Of int64 }
 				if json.Unmarshal(p, &s) == nil {
@@ -166,16 +153,7 @@ func (a *app) cmdDead() *cobra.Command {
 					fmt.Fprintln(a.out, string(line))
 					continue
 				}
-				var d struct {
-					Function  string    `json:"function"`
-					EventType string    `json:"event_type"`
-					Subject   string    `json:"subject"`
-					Kind      string    `json:"kind"`
-					Error     string    `json:"error"`
-					Hint      string    `json:"hint"`
-					Attempts  int       `json:"attempts"`
-					At        time.Time `json:"at"`
-				}
+				var d eventlog.Dead
 				if err := json.Unmarshal(line, &d); err != nil {
 					return err
 				}
@@ -292,7 +270,7 @@ func (a *app) cmdQuestion() *cobra.Command {
 		Use: "add ID QUESTION…", Short: "Ask a new question, or give one a new wording; it is back-filled over all that is admitted",
 		Args: cobra.MinimumNArgs(2),
 		RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
-			var out questionSet
+			var out gate.Questions
 			err := cl.send(ctx, http.MethodPost, "/memory/questions", map[string]any{
 				"project": project, "id": args[0], "question": strings.Join(args[1:], " "), "exit_gate": exitGate,
 			}, &out)
@@ -307,7 +285,7 @@ func (a *app) cmdQuestion() *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List them", Args: cobra.NoArgs,
 			RunE: call(func(ctx context.Context, cl *client, project string, _ []string) error {
-				var out questionSet
+				var out gate.Questions
 				if err := cl.get(ctx, "/memory/questions"+queryString("project", project), &out); err != nil {
 					return err
 				}
@@ -317,7 +295,7 @@ func (a *app) cmdQuestion() *cobra.Command {
 		&cobra.Command{
 			Use: "show ID", Short: "Show one, with the stream that answers it", Args: cobra.ExactArgs(1),
 			RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
-				var out questionSet
+				var out gate.Questions
 				if err := cl.get(ctx, "/memory/questions"+queryString("project", project), &out); err != nil {
 					return err
 				}
@@ -327,7 +305,7 @@ func (a *app) cmdQuestion() *cobra.Command {
 		&cobra.Command{
 			Use: "rm ID", Short: "Stop asking one; what the log holds of it stays", Args: cobra.ExactArgs(1),
 			RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
-				var out questionSet
+				var out gate.Questions
 				resp, err := cl.do(ctx, http.MethodDelete, "/memory/questions/"+url.PathEscape(args[0])+queryString("project", project), "", nil, -1)
 				if err != nil {
 					return err
@@ -342,21 +320,8 @@ func (a *app) cmdQuestion() *cobra.Command {
 	return c
 }
 
-type questionSet struct {
-	Project   string `json:"project"`
-	Default   bool   `json:"default"`
-	Questions []struct {
-		ID       string `json:"id"`
-		Question string `json:"question"`
-		ExitGate bool   `json:"exit_gate,omitempty"`
-		Stream   string `json:"stream"`
-		Serving  string `json:"serving"`
-		CaughtUp bool   `json:"caught_up"`
-	} `json:"questions"`
-}
-
 // printQuestions prints the set, or the one with the given id.
-func (a *app) printQuestions(s questionSet, only string) error {
+func (a *app) printQuestions(s gate.Questions, only string) error {
 	if only != "" {
 		for _, q := range s.Questions {
 			if q.ID != only {

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -46,35 +46,6 @@ func (a *app) cmdQuery() *cobra.Command {
 	return c
 }
 
-// answer is what the server says; the whole body is printed as it is with --json.
-type answer struct {
-	Query    string   `json:"query"`
-	Project  string   `json:"project"`
-	Degraded []string `json:"degraded"`
-	TookMS   float64  `json:"took_ms"`
-	Notice   string   `json:"notice"`
-	Results  []struct {
-		SHA256       memory.SHA   `json:"sha256"`
-		Level        memory.Level `json:"level"`
-		Project      string       `json:"project"`
-		QueryID      string       `json:"query_id"`
-		Text         string       `json:"text"`
-		Score        float64      `json:"score"`
-		Reason       string       `json:"reason"`
-		Kept         bool         `json:"kept"`
-		SupersededBy []memory.SHA `json:"superseded_by"`
-		Citations    []struct {
-			Object string      `json:"object"`
-			Start  int64       `json:"start"`
-			End    int64       `json:"end"`
-			Quote  string      `json:"quote"`
-			Role   memory.Role `json:"role"`
-			Time   *time.Time  `json:"time"`
-			Node   memory.SHA  `json:"node"`
-		} `json:"citations"`
-	} `json:"results"`
-}
-
 func (a *app) ask(ctx context.Context, c *client, project, question string, f queryFlags) error {
 	var raw json.RawMessage
 	limit := ""
@@ -84,7 +55,7 @@ func (a *app) ask(ctx context.Context, c *client, project, question string, f qu
 	if err := c.get(ctx, "/memory/query"+queryString("query", question, "project", project, "level", f.level, "limit", limit, "since", f.since, "until", f.until), &raw); err != nil {
 		return err
 	}
-	var ans answer
+	var ans query.Answer
 	if err := json.Unmarshal(raw, &ans); err != nil {
 		return err
 	}
@@ -104,7 +75,7 @@ func (a *app) ask(ctx context.Context, c *client, project, question string, f qu
 // shownCitations is how many citations people see of one result; --json has all.
 const shownCitations = 3
 
-func (a *app) printAnswer(ans answer) {
+func (a *app) printAnswer(ans query.Answer) {
 	for _, d := range ans.Degraded {
 		fmt.Fprintf(a.err, "note: the %s search did not answer; the other decided alone\n", d)
 	}
@@ -191,11 +162,7 @@ func (a *app) why(ctx context.Context, what string) error {
 			_, err := a.out.Write(append(line, '\n'))
 			return err
 		}
-		var g struct {
-			memory.Gate
-			Project string `json:"project"`
-			Object  string `json:"object"`
-		}
+		var g query.Why
 		if err := json.Unmarshal(line, &g); err != nil {
 			return err
 		}

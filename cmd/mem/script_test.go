@@ -21,7 +21,6 @@ import (
 //	ready                     wait until a `mem up` started with & serves MNEME_DIR
 //	fields PATH NAME…         stdout is JSON (the first line of it) that has these fields at PATH
 //	jsonlines NAME…           each line of stdout is a JSON object that has these fields
-//	repeat N FILE LINE        write LINE N times into FILE
 //	bytes FILE QUOTED         write a Go string literal into FILE
 func TestScript(t *testing.T) {
 	t.Parallel()
@@ -41,7 +40,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": scriptExit, "ready": scriptReady, "fields": scriptFields, "jsonlines": scriptLines,
-			"repeat": scriptRepeat, "bytes": scriptBytes,
+			"bytes": scriptBytes,
 		},
 	})
 }
@@ -128,12 +127,6 @@ func scriptLines(ts *testscript.TestScript, neg bool, args []string) {
 	if (n == 0) != neg {
 		ts.Fatalf("%d lines", n)
 	}
-}
-
-func scriptRepeat(ts *testscript.TestScript, _ bool, args []string) {
-	n, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Repeat(args[2]+"\n", n)), 0o600))
 }
 
 func scriptBytes(ts *testscript.TestScript, _ bool, args []string) {
