@@ -23,7 +23,7 @@ type Options struct {
 	Tokens     int                      // of a dialogue chunk; 0 means 5,000
 	NoteChars  int                      // of a note chunk, in characters; 0 means 2,000
 	ToolTokens int                      // of a tool call's target or result; 0 means 400
-	Count      func(string) int         // tokens of a text
+	Count      func(string) int         // tokens of a text, each at most maxTokenBytes long
 	Redact     *redact.Redactor         // masks secrets before anything is cut
 	TenantKey  []byte                   // of the HMAC that seals redacted lines
 	Seen       func(turnID string) bool // already admitted: skipped and counted; nil means none
@@ -125,6 +125,9 @@ func (c *Chunker) dialogue(v *view) (done []memory.Chunk) {
 	}
 	first := !c.begun[t.Session]
 	c.begun[t.Session] = true
+	if c.surelyOver(size(items)) {
+		return append(done, c.split(v, first)...)
+	}
 	b := c.block(v, items, 0)
 	b.turn.First = first
 	if b.tokens > c.opt.Tokens {
@@ -164,7 +167,7 @@ func (c *Chunker) note(v *view) (done []memory.Chunk) {
 	n := 0
 	for _, r := range parts {
 		sub := []item{r}
-		if c.block(v, sub, 0).tokens > c.opt.Tokens {
+		if c.surelyOver(size(sub)) || c.block(v, sub, 0).tokens > c.opt.Tokens {
 			sub = c.lines(v, r.from, r.to)
 		}
 		for _, s := range sub {

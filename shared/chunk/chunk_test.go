@@ -119,6 +119,37 @@ func TestLongMessageIsSplitAtLines(t *testing.T) {
 	}
 }
 
+// One word of a megabyte is never counted whole: a tokenizer merges it pair by
+// pair, in memory of 40 times its size.
+func TestHugeMessageIsNotCountedWhole(t *testing.T) {
+	t.Parallel()
+	for _, role := range []memory.Role{memory.RoleUser, memory.RoleNote} {
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			opt := options()
+			opt.Tokens = 100
+			longest := 0
+			opt.Count = func(s string) int {
+				longest = max(longest, len(s))
+				return quarter(s)
+			}
+			text := strings.Repeat("y", 1<<20)
+			var joined strings.Builder
+			for _, c := range chunks(t, opt, []memory.Turn{said("huge", role, text, 0)}) {
+				for _, ct := range c.Turns {
+					joined.WriteString(c.Text[ct.Start:ct.End])
+				}
+			}
+			if joined.String() != text {
+				t.Error("the parts do not make the message")
+			}
+			if most := 3 * 128 * opt.Tokens; longest > most {
+				t.Errorf("a text of %d bytes was counted, at most %d hold a chunk", longest, most)
+			}
+		})
+	}
+}
+
 func TestToolResultKeepsItsEnds(t *testing.T) {
 	t.Parallel()
 	var lines []string

@@ -18,6 +18,24 @@ type item struct {
 // corrects it.
 const bytesPerToken = 4
 
+// maxTokenBytes is how many bytes of a text one token can stand for: the
+// longest of Qwen2.5 has 128, of text in form NFC, which a text shrinks to by
+// at most a third of its size (three Hangul letters, one syllable).
+const maxTokenBytes = 3 * 128
+
+// surelyOver tells, without counting, that a text of n bytes is longer than a
+// chunk. Counting takes time and memory with the longest word: one word of 64
+// MiB costs a minute and 2 GB.
+func (c *Chunker) surelyOver(n int) bool { return n > maxTokenBytes*c.opt.Tokens }
+
+// size is how many bytes of the turn's text the items hold.
+func size(items []item) (n int) {
+	for _, it := range items {
+		n += it.to - it.from
+	}
+	return n
+}
+
 // markTokens is set aside for the line that marks a cut.
 const markTokens = 24
 
