@@ -1,0 +1,77 @@
+package query
+
+import (
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Request is one question.
+type Request struct {
+	Query    string
+	Projects []string // empty: every project of the tenant
+	Levels   []memory.Level
+	Limit    int
+	Since    time.Time
+	Until    time.Time
+}
+
+// Answer is the answer to it.
+type Answer struct {
+	Query    string   `json:"query"`
+	Project  string   `json:"project"` // the one asked; "" for several
+	Degraded []string `json:"degraded"`
+	TookMS   float64  `json:"took_ms"`
+	Results  []Result `json:"results"`
+	Notice   string   `json:"notice,omitempty"`
+}
+
+// Result is one node.
+type Result struct {
+	SHA256       memory.SHA   `json:"sha256"`
+	Level        memory.Level `json:"level"`
+	Project      string       `json:"project"`
+	QueryID      string       `json:"query_id"`
+	Text         string       `json:"text"`
+	Score        float64      `json:"score"`
+	Components   Components   `json:"components"`
+	Reason       string       `json:"reason"`
+	T            int          `json:"t"`
+	Time         *time.Time   `json:"time,omitempty"`
+	Role         memory.Role  `json:"role,omitempty"`
+	Trust        memory.Trust `json:"trust,omitempty"`
+	Kept         bool         `json:"kept"` // false for raw: seen, not kept
+	SupersededBy []memory.SHA `json:"superseded_by,omitempty"`
+	AlsoIn       []string     `json:"also_in,omitempty"` // other questions that keep the same words
+	Citations    []Citation   `json:"citations"`
+}
+
+// Components are the score's parts.
+type Components struct {
+	Lexical        float64 `json:"lexical"`
+	Semantic       float64 `json:"semantic"`
+	LexicalWeight  float64 `json:"lexical_weight"`
+	SemanticWeight float64 `json:"semantic_weight"`
+	Cosine         float64 `json:"cosine"`
+	BM25           float64 `json:"bm25"`
+	IDFShare       float64 `json:"idf_share"`
+}
+
+// Citation is a span of DESIGN section 5 with its quote.
+type Citation struct {
+	Object     string       `json:"object"`
+	ETag       string       `json:"etag"`
+	Start      int64        `json:"start"`
+	End        int64        `json:"end"`
+	Codec      memory.Codec `json:"codec"`
+	SHA256     memory.SHA   `json:"sha256"`
+	HMAC       string       `json:"hmac_sha256,omitempty"`
+	Redacted   bool         `json:"redacted,omitempty"`
+	Chunk      memory.SHA   `json:"chunk"`
+	ChunkStart int          `json:"chunk_start"`
+	ChunkEnd   int          `json:"chunk_end"`
+	Quote      string       `json:"quote"`
+	Node       memory.SHA   `json:"node"`
+	Role       memory.Role  `json:"role,omitempty"`
+	Time       *time.Time   `json:"time,omitempty"`
+}

@@ -1,0 +1,173 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/rank"
+)
+
+// fill turns ranked ids into results: two round trips, whatever their number.
+func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, limit int, serving map[string]bool, collapse bool) error {
+	ids := make([]memory.SHA, len(fused))
+	for i := range fused {
+		ids[i] = fused[i].ID
+	}
+	nodes, err := f.nodes(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var keep []rank.Fused
+	also := map[memory.SHA][]string{}
+	first := map[string]memory.SHA{}
+	for _, r := range fused {
+		n := nodes[r.ID]
+		if n == nil || !serving[n.Project+"/"+n.Stream] || collapse && restsOn(n, nodes) {
+			continue
+		}
+		// The same words under several questions are one answer.
+		key := n.Project + "/" + string(n.Level) + "/" + string(n.TextSHA)
+		if id, ok := first[key]; ok {
+			also[id] = append(also[id], n.QueryID)
+			continue
+		}
+		first[key] = r.ID
+		if len(keep) < limit {
+			keep = append(keep, r)
+		}
+	}
+	kept := make([]memory.SHA, len(keep))
+	for i := range keep {
+		kept[i] = keep[i].ID
+	}
+	walk, err := f.cfg.Graph.Walk(ctx, f.cfg.Tenant, kept)
+	if err != nil {
+		return err
+	}
+	var leaves []memory.SHA
+	for _, id := range kept {
+		leaves = append(leaves, walk[id]...)
+	}
+	slices.Sort(leaves)
+	sources, err := f.nodes(ctx, slices.Compact(leaves))
+	if err != nil {
+		return err
+	}
+	words := wordSet(text)
+	for _, r := range keep {
+		n := nodes[r.ID]
+		res := Result{
+			SHA256: n.ID, Level: n.Level, Project: n.Project, QueryID: n.QueryID, Text: n.Text,
+			Score: r.Score, Reason: r.Reason, T: n.T, Role: n.Role, Trust: n.Trust, Kept: n.Level != memory.LevelRaw,
+			Time: n.SourceTime, SupersededBy: r.SupersededBy, AlsoIn: also[r.ID],
+			Components: Components{
+				Lexical: r.Lexical, Semantic: r.Dense, LexicalWeight: r.LexicalWeight, SemanticWeight: r.DenseWeight,
+				Cosine: r.Cosine, BM25: r.BM25, IDFShare: r.IDFShare,
+			},
+			Citations: []Citation{},
+		}
+		if n.Level == memory.LevelRaw {
+			res.QueryID = ""
+			res.Reason = "seen, not kept: " + res.Reason
+			res.Text = ""
+		}
+		var cs []cited
+		for _, id := range walk[r.ID] {
+			if src := sources[id]; src != nil {
+				cs = append(cs, citations(src, words)...)
+			}
+		}
+		slices.SortStableFunc(cs, func(x, y cited) int { return cmp.Compare(y.match, x.match) })
+		most := maxCitations
+		if n.Level == memory.LevelRaw {
+			most = 3 // the paragraphs that hold the words, not the whole chunk
+		}
+		for i, c := range cs {
+			if i == most {
+				break
+			}
+			res.Citations = append(res.Citations, c.Citation)
+		}
+		if n.Level == memory.LevelRaw && len(cs) > 0 {
+			res.Text = cs[0].Quote
+		}
+		a.Results = append(a.Results, res)
+	}
+	return nil
+}
+
+// restsOn reports whether a memory rests on evidence that was found too. Where
+// no level is asked for, the evidence answers: it is the exact sentence with
+// its own citation, and the memory that holds it would only say it again.
+func restsOn(n *index.Node, found map[memory.SHA]*index.Node) bool {
+	for _, p := range n.Parents {
+		if found[p] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Function) nodes(ctx context.Context, ids []memory.SHA) (map[memory.SHA]*index.Node, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := f.cfg.Graph.Nodes(ctx, f.cfg.Tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[memory.SHA]*index.Node, len(rows))
+	for i := range rows {
+		out[rows[i].ID] = &rows[i]
+	}
+	return out, nil
+}
+
+// cited is a citation and how many of the question's words its quote holds.
+type cited struct {
+	Citation
+	match int
+}
+
+func citations(n *index.Node, words map[string]bool) []cited {
+	out := make([]cited, 0, len(n.Occurrences))
+	for _, o := range n.Occurrences {
+		quote := o.Quote
+		if quote == "" && o.Span.ChunkEnd <= len(n.Text) { // raw rows: the chunk's own text
+			quote = n.Text[o.Span.ChunkStart:o.Span.ChunkEnd]
+		}
+		c := cited{Citation: Citation{
+			Object: o.Span.Object, ETag: o.Span.ETag, Start: o.Span.Start, End: o.Span.End, Codec: o.Span.Codec,
+			SHA256: o.Span.SHA256, HMAC: o.Span.HMAC, Redacted: o.Span.Redacted, Chunk: o.Span.Chunk,
+			ChunkStart: o.Span.ChunkStart, ChunkEnd: o.Span.ChunkEnd, Quote: quote, Node: n.ID, Role: o.Role,
+		}}
+		if !o.Place.Time.IsZero() {
+			t := o.Place.Time
+			c.Time = &t
+		}
+		for w := range wordSet(quote) {
+			if words[w] {
+				c.match++
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// wordSet is the lower-case words of a text, for ordering citations only.
+func wordSet(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127)
+	}) {
+		if len(w) > 2 {
+			out[w] = true
+		}
+	}
+	return out
+}
