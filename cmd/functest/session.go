@@ -61,12 +61,22 @@ func Decision(id string, start time.Time, decision string) []byte {
 }
 
 // Long is a session of n chunks or a few more, each with a decision of its own.
-func Long(id string, start time.Time, n int) []byte {
+func Long(id string, start time.Time, n int) []byte { return chunks(id, start, n, 340) }
+
+// Coarse counts twenty tokens a word: with it a chunk is 250 words, and a test
+// that needs many chunks many times stays quick.
+func Coarse(text string) int { return 20 * len(strings.Fields(text)) }
+
+// Brief is Long where tokens are counted by Coarse.
+func Brief(id string, start time.Time, n int) []byte { return chunks(id, start, n, 21) }
+
+// chunks fills each chunk with a sentence of eleven words, repeated.
+func chunks(id string, start time.Time, n, repeat int) []byte {
 	var says []Say
 	for i := range n {
 		says = append(says,
 			User(fmt.Sprintf("We decided to keep the limit of queue %s-%d at %d messages, because the consumer falls behind after that.", id, i, 100+i)),
-			Assistant("Noted. "+strings.Repeat(fmt.Sprintf("Step %d goes through the module and its callers in turn. ", i), 340)),
+			Assistant("Noted. "+strings.Repeat(fmt.Sprintf("Step %d goes through the module and its callers in turn. ", i), repeat)),
 		)
 	}
 	return Session(id, start, says...)

@@ -19,6 +19,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/index/indextest"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore/memstore"
+	"github.com/mneme-ai/mneme/shared/token"
 )
 
 var start = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
@@ -27,6 +28,9 @@ var start = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
 func world(t testing.TB, o functest.Options) *functest.World {
 	t.Helper()
 	o.Graph, o.Lexical = indextest.NewGraph(), indextest.NewLexical()
+	if o.Count == nil {
+		o.Count = functest.Coarse
+	}
 	w := functest.New(t, o)
 	if o.From == nil {
 		w.Ask("shop", "decisions")
@@ -38,7 +42,7 @@ func world(t testing.TB, o functest.Options) *functest.World {
 func admit(t testing.TB, w *functest.World) {
 	t.Helper()
 	for i, body := range [][]byte{
-		functest.Long("s1", start, 3),
+		functest.Brief("s1", start, 3),
 		functest.Decision("s2", start.Add(24*time.Hour), "From now on the cache TTL is 10 minutes, never longer, since stale prices cost us an incident."),
 		functest.Decision("s3", start.Add(48*time.Hour), "From now on the cache TTL is 20 minutes instead of 10, because the price feed is slow."),
 	} {
@@ -108,6 +112,22 @@ func steps(t *testing.T, w *functest.World, stream string) (runs, gates int) {
 		t.Errorf("%s: a run is open", stream)
 	}
 	return runs, gates
+}
+
+// drive runs gate alone, in order, until nothing is left for it or it fails.
+func drive(t *testing.T, w *functest.World, queue ...ce.Event) error {
+	t.Helper()
+	for ; len(queue) > 0; queue = queue[1:] {
+		if event.Type(queue[0].Type()) == event.RunEnded {
+			continue
+		}
+		out, err := w.Gate.Handle(t.Context(), queue[0])
+		if err != nil {
+			return err
+		}
+		queue = append(queue, out...)
+	}
+	return nil
 }
 
 func TestFoldsInOrder(t *testing.T) {
@@ -296,25 +316,12 @@ func TestKilledAtEachCall(t *testing.T) {
 	for _, effect := range []bool{false, true} {
 		t.Run(fmt.Sprintf("effect=%t", effect), func(t *testing.T) {
 			t.Parallel()
-			for n := 0; ; n += 1 {
+			for n := 0; ; n++ {
 				w := world(t, functest.Options{Slice: time.Second, Now: clock()})
 				admit(t, w)
 				reached := w.Stores.DieAt(n, effect, errKilled)
-				queue := []ce.Event{requested("decisions", 0)}
-				for len(queue) > 0 {
-					e := queue[0]
-					queue = queue[1:]
-					if event.Type(e.Type()) == event.RunEnded {
-						continue
-					}
-					out, err := w.Gate.Handle(t.Context(), e)
-					if err != nil {
-						if !fault.Is(err, fault.Unavailable) {
-							t.Errorf("call %d: %v is no reason to come again", n, err)
-						}
-						break
-					}
-					queue = append(queue, out...)
+				if err := drive(t, w, requested("decisions", 0)); err != nil && !fault.Is(err, fault.Unavailable) {
+					t.Errorf("call %d: %v is no reason to come again", n, err)
 				}
 				w.Stores.Fail(nil, nil)
 				if !reached() {
@@ -324,7 +331,10 @@ func TestKilledAtEachCall(t *testing.T) {
 					break
 				}
 				next := world(t, functest.Options{From: w, Slice: time.Second, Now: clock()})
-				next.Sweep()
+				out, err := next.Gate.Handle(t.Context(), event.New(event.SweepRequested, "test", event.Sweep{Tenant: functest.Tenant, At: "2026-03-01T12:00:00Z"}))
+				if err := errors.Join(err, drive(t, next, out...)); err != nil {
+					t.Fatalf("after call %d: %v", n, err)
+				}
 				if got := hash(t, next); got != want {
 					t.Errorf("killed at call %d: hash %s, want %s", n, got.Short(), want.Short())
 				}
@@ -449,9 +459,13 @@ func TestRemovedQuestion(t *testing.T) {
 // BenchmarkChunk is the loop above the store's own writes: a policy that costs
 // nothing, and chunks that are in the cache. DESIGN wants at most 1 ms a chunk.
 func BenchmarkChunk(b *testing.B) {
+	real, err := token.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
 	for name, p := range map[string]gru.Policy{"policy=none": closed{}, "policy=extractive": extractpolicy.New(extractive.Options{})} {
 		b.Run(name, func(b *testing.B) {
-			w := world(b, functest.Options{Policy: p})
+			w := world(b, functest.Options{Policy: p, Count: real.Count})
 			if _, err := w.Learn.Handle(b.Context(), w.Put("shop/a.jsonl", functest.Long("s1", start, 100))); err != nil {
 				b.Fatal(err)
 			}

@@ -370,59 +370,107 @@ func TestCutLastLine(t *testing.T) {
 
 var errKilled = fault.As(fault.Unavailable, errors.New("injected"))
 
-// crash runs learn on one object while every store call in turn goes wrong, and
-// delivers the notification again afterwards.
+// fixtures are uploads whose admission is disturbed: the last event is the one
+// that is, all before it are admitted in peace.
+var fixtures = map[string]func(w *functest.World) []ce.Event{
+	"one part": func(w *functest.World) []ce.Event {
+		return []ce.Event{w.Put("shop/a.jsonl", functest.Brief("s1", start, 2))}
+	},
+	"two projects": func(w *functest.World) []ce.Event {
+		return []ce.Event{w.Put("_auto/a.jsonl", functest.Session("s1", start,
+			functest.User("We decided to cap retries at 5 attempts, because the upstream bans us after that."), functest.Assistant("Understood."),
+			functest.Say{Role: "user", Text: "Never log an account number, no exceptions.", Cwd: "/home/ada/bank"}))}
+	},
+	"a grown session": func(w *functest.World) []ce.Event {
+		says := []functest.Say{functest.User("We decided to cap retries at 5 attempts."), functest.Assistant("Understood.")}
+		short := functest.Session("s1", start, says...)
+		long := functest.Session("s1", start, append(says, functest.User("Never deploy on Fridays, no exceptions."))...)
+		return []ce.Event{w.Put("shop/a.jsonl", short), w.Put("shop/b.jsonl", long)}
+	},
+}
+
+// crash runs learn on each fixture while every store call in turn goes wrong,
+// and delivers the notification again afterwards.
 func crash(t *testing.T, inject func(s *functest.Stores, n int, effect bool) func() bool) {
 	t.Helper()
+	for name, upload := range fixtures {
+		for _, effect := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, effect=%t", name, effect), func(t *testing.T) {
+				t.Parallel()
+				crashAt(t, upload, func(s *functest.Stores, n int) func() bool { return inject(s, n, effect) })
+			})
+		}
+	}
+}
+
+func crashAt(t *testing.T, upload func(w *functest.World) []ce.Event, inject func(s *functest.Stores, n int) func() bool) {
+	t.Helper()
 	world := func(from *functest.World) *functest.World {
-		w := functest.New(t, functest.Options{From: from, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
-		w.Ask("shop", "decisions")
+		w := functest.New(t, functest.Options{From: from, Count: functest.Coarse, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
+		if from == nil {
+			w.Ask("shop", "decisions")
+			w.Ask("bank", "decisions")
+			mapping := "mappings:\n  - cwd: /home/ada/shop\n    project: shop\n  - cwd: /home/ada/bank\n    project: bank\n"
+			if _, err := w.Bucket.Put(t.Context(), "config/"+functest.Tenant+"/projects.yaml", []byte(mapping)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		return w
 	}
+	lines := func(w *functest.World) map[string]int {
+		return map[string]int{"shop": len(w.Admits("shop")), "bank": len(w.Admits("bank"))}
+	}
 	calm := world(nil)
-	body := functest.Long("s1", start, 2)
-	calm.Learned("shop/a.jsonl", body)
-	want := calm.Hashes()
-	for _, effect := range []bool{false, true} {
-		for n := 0; ; n++ {
-			w := world(nil)
-			e := w.Put("shop/a.jsonl", body)
-			reached := inject(w.Stores, n, effect)
-			out, err := w.Learn.Handle(t.Context(), e)
-			hit := reached()
-			w.Stores.Fail(nil, nil)
-			if !hit {
-				if n < 5 {
-					t.Fatalf("learn makes %d store calls only", n)
-				}
-				break
+	for _, e := range upload(calm) {
+		calm.Run(e)
+	}
+	want, wantLines := calm.Hashes(), lines(calm)
+	for n := 0; ; n++ {
+		w := world(nil)
+		es := upload(w)
+		for _, e := range es[:len(es)-1] {
+			w.Run(e)
+		}
+		e := es[len(es)-1]
+		reached := inject(w.Stores, n)
+		out, err := w.Learn.Handle(t.Context(), e)
+		hit := reached()
+		w.Stores.Fail(nil, nil)
+		if !hit {
+			if n < 5 {
+				t.Fatalf("learn makes %d store calls only", n)
 			}
-			next := world(w) // the process that comes after
-			if err != nil {
-				if !fault.Is(err, fault.Unavailable) {
-					t.Errorf("call %d (effect %t): %v is no reason to come again", n, effect, err)
-				}
-				if out, err = next.Learn.Handle(t.Context(), e); err != nil {
-					t.Fatalf("call %d (effect %t): the redelivery: %v", n, effect, err)
-				}
+			return
+		}
+		next := world(w) // the process that comes after
+		if err != nil {
+			if !fault.Is(err, fault.Unavailable) {
+				t.Errorf("call %d: %v is no reason to come again", n, err)
 			}
-			next.Run(out...)
-			next.Sweep() // what the lost answers did not announce
-			if got := next.Admits("shop"); len(got) != 1 {
-				t.Errorf("call %d (effect %t): %d admit lines", n, effect, len(got))
+			if out, err = next.Learn.Handle(t.Context(), e); err != nil {
+				t.Fatalf("call %d: the redelivery: %v", n, err)
 			}
-			if diff := cmp.Diff(want, next.Hashes()); diff != "" {
-				t.Errorf("call %d (effect %t): hashes differ (-calm +crashed):\n%s", n, effect, diff)
-			}
-			if r := receive(t, next, e); !r.Repeat {
-				t.Errorf("call %d (effect %t): no receipt stands", n, effect)
-			}
+		}
+		if len(out) == 0 {
+			// The receipt stood, and only its answer was lost: whoever comes again
+			// is answered by one read, and the sweep finds what nobody announced.
+			next.Sweep()
+		}
+		next.Run(out...)
+		if diff := cmp.Diff(wantLines, lines(next)); diff != "" {
+			t.Errorf("call %d: admit lines (-calm +crashed):\n%s", n, diff)
+		}
+		if diff := cmp.Diff(want, next.Hashes()); diff != "" {
+			t.Errorf("call %d: hashes differ (-calm +crashed):\n%s", n, diff)
+		}
+		if r := receive(t, next, e); !r.Repeat {
+			t.Errorf("call %d: no receipt stands", n)
 		}
 	}
 }
 
 // TestFaultAtEachCall loses one call, or its answer, and goes on in the same
-// process and store.
+// store.
 func TestFaultAtEachCall(t *testing.T) {
 	t.Parallel()
 	crash(t, func(s *functest.Stores, n int, effect bool) func() bool { return s.FailOnce(n, effect, errKilled) })
