@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,7 +99,8 @@ func generate(w io.Writer, size int) error {
 	return nil
 }
 
-// inputs are the generated file and the largest real ones, when they are there.
+// inputs are the generated file and the real ones, when they are there; with
+// MNEME_BENCH_FILES set, each real one by itself as well.
 func inputs(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -120,6 +123,9 @@ func inputs(tb testing.TB) map[string][]byte {
 			tb.Fatal(err)
 		}
 		all = append(append(all, data...), '\n')
+		if size, _, _ := strings.Cut(filepath.Base(f), "_"); os.Getenv("MNEME_BENCH_FILES") != "" {
+			in["claude-"+size] = data
+		}
 	}
 	if len(all) > 0 {
 		in["claude-samples"] = all
@@ -127,47 +133,21 @@ func inputs(tb testing.TB) map[string][]byte {
 	return in
 }
 
-// best reports the MB/s of the fastest round beside the mean: on a shared
-// machine the mean measures the neighbours.
-type best struct{ least time.Duration }
-
-func (m *best) round(d time.Duration) {
-	if m.least == 0 || d < m.least {
-		m.least = d
+// readAll reads a whole transcript: hash, validation, turns, pieces.
+func readAll(tb testing.TB, data []byte) {
+	r, err := transcript.Open(bytes.NewReader(data), transcript.Options{Object: "x.jsonl"})
+	if err != nil {
+		tb.Fatal(err)
 	}
-}
-
-func (m *best) report(b *testing.B, size int) {
-	b.ReportMetric(float64(size)/1e6/m.least.Seconds(), "best-MB/s")
-}
-
-// BenchmarkRead reads a whole transcript: hash, validation, turns, pieces. Its
-// MB/s stand beside those of BenchmarkEncodingJSON over the same bytes.
-func BenchmarkRead(b *testing.B) {
-	for name, data := range inputs(b) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			turns, m := 0, best{}
-			for b.Loop() {
-				began := time.Now()
-				r, err := transcript.Open(bytes.NewReader(data), transcript.Options{Object: "x.jsonl"})
-				if err != nil {
-					b.Fatal(err)
-				}
-				for _, err := range r.Turns() {
-					if err != nil {
-						b.Fatal(err)
-					}
-					turns++
-				}
-				m.round(time.Since(began))
-			}
-			m.report(b, len(data))
-			if turns == 0 {
-				b.Fatal("no turns")
-			}
-		})
+	turns := 0
+	for _, err := range r.Turns() {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		turns++
+	}
+	if turns == 0 {
+		tb.Fatal("no turns")
 	}
 }
 
@@ -189,35 +169,63 @@ type envelope struct {
 	Content       json.RawMessage `json:"content"`
 }
 
-func BenchmarkEncodingJSON(b *testing.B) {
-	for name, data := range inputs(b) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			m := best{}
-			for b.Loop() {
-				began := time.Now()
-				br := bufio.NewReaderSize(bytes.NewReader(data), 1<<20)
-				for {
-					line, err := br.ReadBytes('\n')
-					if len(line) > 1 {
-						d := json.NewDecoder(bytes.NewReader(line))
-						for {
-							var e envelope
-							if d.Decode(&e) != nil {
-								break
-							}
-						}
-					}
-					if err != nil {
-						break
-					}
+// decodeEnvelopes decodes each record of each line with encoding/json.
+func decodeEnvelopes(data []byte) {
+	br := bufio.NewReaderSize(bytes.NewReader(data), 64<<10)
+	for {
+		line, err := br.ReadBytes('\n')
+		if len(line) > 1 {
+			d := json.NewDecoder(bytes.NewReader(line))
+			for {
+				var e envelope
+				if d.Decode(&e) != nil {
+					break
 				}
-				m.round(time.Since(began))
 			}
-			m.report(b, len(data))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// BenchmarkRead reads each input and decodes the same bytes with encoding/json,
+// by turns in one loop, so that what else runs on the machine slows both. The
+// claim is x-json, the median of the rounds' ratios; MB/s are those of the
+// reader's median round.
+func BenchmarkRead(b *testing.B) {
+	in := inputs(b)
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		data := in[name]
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			// A small file alone is under the resolution of a clock.
+			times := max(1, 1<<20/len(data))
+			var ratios, ours []float64
+			for b.Loop() {
+				t0 := time.Now()
+				for range times {
+					readAll(b, data)
+				}
+				t1 := time.Now()
+				b.StopTimer()
+				for range times {
+					decodeEnvelopes(data)
+				}
+				t2 := time.Now()
+				b.StartTimer()
+				ours = append(ours, t1.Sub(t0).Seconds()/float64(times))
+				ratios = append(ratios, t2.Sub(t1).Seconds()/t1.Sub(t0).Seconds())
+			}
+			b.ReportMetric(median(ratios), "x-json")
+			b.ReportMetric(float64(len(data))/1e6/median(ours), "MB/s")
 		})
 	}
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
 }
 
 // TestPeakMemory reads a generated stream far larger than any buffer and looks

@@ -68,7 +68,7 @@ func (f *inflated) Read(p []byte) (int, error) {
 // decompress tells gzip and zstd by their magic.
 func decompress(r io.Reader) (in io.Reader, f *inflated, kind string, err error) {
 	src := &source{r: r}
-	br := bufio.NewReaderSize(src, 64<<10)
+	br := bufio.NewReaderSize(src, 4<<10) // larger reads pass it by
 	head, perr := br.Peek(4)
 	if perr != nil && perr != io.EOF {
 		return nil, nil, "", perr

@@ -161,18 +161,28 @@ func simple(b []byte, i int) int {
 	return i
 }
 
-// validUTF8 is utf8.Valid, faster over long runs of ASCII.
+// validUTF8 is utf8.Valid, faster where runs of ASCII are long or short.
 func validUTF8(b []byte) bool {
 	for i := 0; i < len(b); {
-		for i+32 <= len(b) && (binary.LittleEndian.Uint64(b[i:])|binary.LittleEndian.Uint64(b[i+8:])|
-			binary.LittleEndian.Uint64(b[i+16:])|binary.LittleEndian.Uint64(b[i+24:]))&hiBits == 0 {
+		for i+32 <= len(b) {
+			w := b[i : i+32 : i+32]
+			if (binary.LittleEndian.Uint64(w)|binary.LittleEndian.Uint64(w[8:])|
+				binary.LittleEndian.Uint64(w[16:])|binary.LittleEndian.Uint64(w[24:]))&hiBits != 0 {
+				break
+			}
 			i += 32
 		}
-		for n := 0; n < 32 && i < len(b); n++ {
-			if b[i] < utf8.RuneSelf {
-				i++
-				continue
+		for i+8 <= len(b) { // at most four times
+			if m := binary.LittleEndian.Uint64(b[i:]) & hiBits; m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
 			}
+			i += 8
+		}
+		for i < len(b) && b[i] < utf8.RuneSelf && i+8 > len(b) {
+			i++
+		}
+		for i < len(b) && b[i] >= utf8.RuneSelf {
 			r, k := utf8.DecodeRune(b[i:])
 			if r == utf8.RuneError && k == 1 {
 				return false

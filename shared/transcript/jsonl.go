@@ -28,6 +28,18 @@ type jsonl struct {
 	rec record
 }
 
+// usualMembers is room for what a record, its message or the blocks of its
+// content usually hold; more makes the room grow.
+const usualMembers = 24
+
+func newJSONL(r *Reader, h handler) *jsonl {
+	j := &jsonl{r: r, h: h}
+	j.rec.ms = make([]member, 0, usualMembers)
+	j.rec.in.ms = make([]member, 0, usualMembers)
+	j.rec.in.bm = make([]member, 0, usualMembers)
+	return j
+}
+
 func (j *jsonl) line(ln line) {
 	s := &j.r.stats
 	b := trimLine(ln)

@@ -117,11 +117,11 @@ func Open(r io.Reader, opt Options) (rd *Reader, err error) {
 func (r *Reader) newParser() parser {
 	switch r.format {
 	case FormatClaude:
-		return &jsonl{r: r, h: newClaude(r)}
+		return newJSONL(r, newClaude(r))
 	case FormatPi:
-		return &jsonl{r: r, h: newPi(r)}
+		return newJSONL(r, newPi(r))
 	case FormatFlat:
-		return &jsonl{r: r, h: newFlat(r)}
+		return newJSONL(r, newFlat(r))
 	case FormatMarkdown:
 		return newMarkdown(r)
 	case FormatUnknown, FormatEmpty:

@@ -42,19 +42,22 @@ func skipSpace(b []byte, i int) int {
 var escapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true, 'u': true}
 
 // special marks, by the high bit of each byte of w, the bytes that end the
-// plain run of a string: a quote, a backslash, a control. The lowest mark is
-// exact: the borrow of a subtraction only runs upwards from a true hit.
+// plain run of a string: a quote, a backslash, a control. Of a byte x^2, only
+// controls and the quote are at most 0x20, so that one subtraction finds both;
+// a byte past 0x7F is taken out at the end. The lowest mark is exact: the
+// borrow of a subtraction only runs upwards from a true hit.
 func special(w uint64) uint64 {
-	q := w ^ (loBits * '"')
-	s := w ^ (loBits * '\\')
-	return ((q-loBits)&^q | (s-loBits)&^s | (w-loBits*0x20)&^w) & hiBits
+	quoteOrControl := (w ^ loBits*0x02) - loBits*0x21
+	backslash := (w ^ loBits*'\\') - loBits
+	return (quoteOrControl | backslash) &^ w & hiBits
 }
 
 // skipString reads a string whose opening quote stands before i.
 func skipString(b []byte, i int) int {
 	for {
 		for i+16 <= len(b) {
-			x, y := special(binary.LittleEndian.Uint64(b[i:])), special(binary.LittleEndian.Uint64(b[i+8:]))
+			w := b[i : i+16 : i+16] // one check of bounds for both words
+			x, y := special(binary.LittleEndian.Uint64(w)), special(binary.LittleEndian.Uint64(w[8:]))
 			if x|y == 0 {
 				i += 16
 				continue
@@ -92,6 +95,27 @@ func skipString(b []byte, i int) int {
 		}
 		i++
 	}
+}
+
+// skipKey is skipString for a key, which it gives unescaped. Nearly every key
+// is short and plain.
+func skipKey(b []byte, i int) (key []byte, end int) {
+	if i+16 <= len(b) {
+		w := b[i : i+16 : i+16]
+		n := 16
+		if x := special(binary.LittleEndian.Uint64(w)); x != 0 {
+			n = bits.TrailingZeros64(x) >> 3
+		} else if y := special(binary.LittleEndian.Uint64(w[8:])); y != 0 {
+			n = 8 + bits.TrailingZeros64(y)>>3
+		}
+		if n < 16 && w[n] == '"' {
+			return w[:n], i + n + 1
+		}
+	}
+	if end = skipString(b, i); end < 0 {
+		return nil, -1
+	}
+	return plainKey(b[i : end-1]), end
 }
 
 func isHex(c byte) bool {
@@ -257,11 +281,10 @@ func walk(b []byte, i int, dst []member, value func(b, key []byte, v int) int) (
 		if i >= len(b) || b[i] != '"' {
 			return dst, -1
 		}
-		k := i + 1
-		if i = skipString(b, k); i < 0 {
+		var key []byte
+		if key, i = skipKey(b, i+1); i < 0 {
 			return dst, -1
 		}
-		key := plainKey(b[k : i-1])
 		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
 			return dst, -1
 		}

@@ -28,6 +28,9 @@ func cost(t *memory.Turn) int {
 
 func (w *window) push(r *Reader, t memory.Turn) {
 	w.bytes += cost(&t)
+	if w.turns == nil {
+		w.turns = make([]memory.Turn, 0, 32)
+	}
 	w.turns = append(w.turns, t)
 	for w.bytes > windowBytes && w.head < len(w.turns) && !r.stop {
 		w.pop(r)
