@@ -287,10 +287,51 @@ func (a *app) printLearned(l learned, f learnFlags) error {
 	default:
 		fmt.Fprintf(a.out, "%s  %s: %s\n", l.File, l.Outcome, l.Reason)
 	}
+	if l.Outcome == learn.OutcomeAdmitted && l.Reason != "" {
+		fmt.Fprintf(a.out, "  %s\n", l.Reason)
+	}
+	if found := oddities(l.Counts); found != "" {
+		fmt.Fprintf(a.out, "  %s\n", found)
+	}
 	if (f.wait || f.query != "") && l.Memory != "" {
 		fmt.Fprintf(a.out, "\n%s\n\n", strings.TrimSpace(l.Memory))
 	}
 	return nil
+}
+
+// oddities names what the reader found wrong in a file; the rest of the file
+// was read.
+func oddities(c *memory.Counts) string {
+	if c == nil {
+		return ""
+	}
+	unknown := 0
+	for _, n := range c.Unknown {
+		unknown += n
+	}
+	var out []string
+	for _, o := range []struct {
+		n         int
+		one, many string
+	}{
+		{c.Bad, "line that is no record", "lines that are no record"},
+		{c.Pending, "last line cut off", "last lines cut off"},
+		{c.TooLong, "line too long, left out", "lines too long, left out"},
+		{c.Joined, "line of several records", "lines of several records"},
+		{c.BadUTF8, "line of wrong UTF-8", "lines of wrong UTF-8"},
+		{unknown, "record of unknown type", "records of unknown types"},
+	} {
+		switch {
+		case o.n == 1:
+			out = append(out, "1 "+o.one)
+		case o.n > 1:
+			out = append(out, fmt.Sprintf("%d %s", o.n, o.many))
+		}
+	}
+	if unknown > 0 {
+		out[len(out)-1] += " (" + strings.Join(sortedKeys(c.Unknown), ", ") + ")"
+	}
+	return strings.Join(out, ", ")
 }
 
 func (a *app) cmdWait() *cobra.Command {

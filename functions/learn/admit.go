@@ -3,6 +3,7 @@ package learn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -77,9 +78,7 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 	}
 	project, name, origin, err := splitKey(o.Key)
 	if err != nil {
-		dead := eventlog.Dead{Function: f.Name(), EventType: string(event.ObjectCreated), Subject: o.Key, Key: o.Bucket + "/" + o.Key,
-			Kind: fault.KindOf(err).String(), Error: err.Error(), Hint: fault.HintOf(err), Attempts: 1}
-		if err := f.cfg.Log.PutDead(ctx, dead); err != nil {
+		if err := f.bury(ctx, r, err); err != nil {
 			return r, err
 		}
 		return refuse(OutcomeRefused, err)
@@ -137,10 +136,20 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		switch {
 		case st.Unsupported != "":
 			r.Outcome, r.Reason = OutcomeUnsupported, "the format "+st.Unsupported+" is not read"
+		case st.Damage != "":
+			r.Outcome, r.Reason = OutcomeRefused, damaged(st)
 		case rd.Format() == transcript.FormatUnknown && st.Counts.Bad+st.Counts.Records > 0:
 			r.Outcome, r.Reason = OutcomeUnsupported, "in no format that is read"
+		case st.Counts.TooLong > 0:
+			r.Outcome, r.Reason = OutcomeRefused, fmt.Sprintf("no line of at most %d MiB", transcript.MaxLineBytes>>20)
 		}
-		return r, nil
+		if r.Outcome == OutcomeEmpty {
+			return r, nil
+		}
+		return r, f.bury(ctx, r, fault.At(fault.Invalid, "", "mem read --stats FILE shows what is in it", "%s", r.Reason))
+	}
+	if st.Damage != "" {
+		r.Reason = damaged(st) + "; what came before is kept"
 	}
 	admitted, duplicate := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(in.parts)) {
@@ -197,6 +206,20 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		r.Outcome, r.Reason = OutcomeEmpty, "no turn that could be evidence"
 	}
 	return r, nil
+}
+
+// damaged says what is wrong with a compressed object.
+func damaged(st *transcript.Stats) string {
+	return "the " + st.Compression + " stream is damaged: " + st.Damage
+}
+
+// bury lists an object that could not be read among the dead letters: who
+// uploads by S3 has no answer but that list.
+func (f *Function) bury(ctx context.Context, r eventlog.Receipt, why error) error {
+	return f.cfg.Log.PutDead(ctx, eventlog.Dead{
+		Function: f.Name(), EventType: string(event.ObjectCreated), Subject: r.Key, Key: r.Bucket + "/" + r.Key,
+		Kind: fault.KindOf(why).String(), Error: why.Error(), Hint: fault.HintOf(why), Attempts: 1,
+	})
 }
 
 // intake sorts the turns of one object into the parts of its projects.

@@ -70,6 +70,9 @@ type Learned struct {
 	Outcome      string        `json:"outcome"` // see Outcome…
 	Reason       string        `json:"reason,omitempty"`
 	Questions    []LearnedPart `json:"questions"`
+	// Counts says what the reader found: bad, joined, over-long and cut-off
+	// lines, unknown record types. Absent where the object was not read.
+	Counts *memory.Counts `json:"counts,omitempty"`
 }
 
 // LearnedPart says what one question stream made of the part.
@@ -274,7 +277,7 @@ func (f *Function) summary(res Result) Learned {
 	l := Learned{
 		Project: strings.SplitN(r.Key, "/", 2)[0], Model: builtinModel, Outcome: r.Outcome, Reason: r.Reason,
 		Stored: r.Outcome == OutcomeAdmitted && !res.Repeat, Status: "completed",
-		JobID: id, StatusURL: "/memory/ingest/" + id, Questions: []LearnedPart{},
+		JobID: id, StatusURL: "/memory/ingest/" + id, Questions: []LearnedPart{}, Counts: r.Counts,
 	}
 	if len(r.Parts) > 0 {
 		l.Project = r.Parts[0].Project
