@@ -109,6 +109,11 @@ func (f *Function) addQuestion(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, fault.At(fault.Invalid, "question", "ask a shorter question", "%d tokens, at most %d", n, maxQuestionTokens))
 		return
 	}
+	if f.cfg.Redact != nil && f.cfg.Redact(b.Question) != b.Question {
+		// It would stand in the question file and in every run's record.
+		serve.WriteError(w, fault.At(fault.Invalid, "question", "ask without the secret", "holds a secret"))
+		return
+	}
 	f.edit(w, r, b.Project, func(s questions.Set) (questions.Set, error) {
 		return s.Add(questions.Query{ID: b.ID, Question: b.Question, ExitGate: b.ExitGate})
 	})

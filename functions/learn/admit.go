@@ -122,6 +122,7 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 		return r, fault.As(fault.Unavailable, err)
 	}
 	st := rd.Stats()
+	st.Unknown, st.Dropped = f.maskedKeys(st.Unknown), f.maskedKeys(st.Dropped)
 	r.Counts = &st.Counts
 	if err := in.flush(ctx); err != nil {
 		return r, err
@@ -249,7 +250,32 @@ type part struct {
 	foldedTo   int64 // admit seq up to which every session was read
 }
 
+// masked is a name without secrets: ids, folders, tools and types come from
+// the file as its text does, and stand in records.
+func (f *Function) masked(name string) string {
+	out, _ := f.redact.Redact(name)
+	return out
+}
+
+// maskedKeys masks the keys of counts.
+func (f *Function) maskedKeys(counts map[string]int) map[string]int {
+	if counts == nil {
+		return nil
+	}
+	out := make(map[string]int, len(counts))
+	for k, n := range counts {
+		out[f.masked(k)] += n
+	}
+	return out
+}
+
 func (in *intake) add(ctx context.Context, t memory.Turn) error {
+	t.Session, t.ID, t.Cwd = in.f.masked(t.Session), in.f.masked(t.ID), in.f.masked(t.Cwd)
+	if t.Tool != nil {
+		tool := *t.Tool
+		tool.Name = in.f.masked(tool.Name)
+		t.Tool = &tool
+	}
 	if t.Session == "" {
 		t.Session = "file:" + in.name // a document is its own session
 	}

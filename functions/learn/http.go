@@ -105,6 +105,7 @@ func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, err)
 		return
 	}
+	req.Query = f.masked(req.Query) // it stands in records, as text does
 	l, err := f.learnText(r.Context(), req)
 	if err != nil {
 		serve.WriteError(w, err)
