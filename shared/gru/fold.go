@@ -27,22 +27,32 @@ func (s State) FoldOn(records iter.Seq[any]) State {
 func (s State) Apply(r Record) State { return s.applyAll([]Record{r}) }
 
 func (s State) applyAll(recs []Record) State {
-	changes := slices.ContainsFunc(recs, func(r Record) bool {
-		switch r.(type) {
-		case *memory.Evidence, *memory.Memory:
-			return true
+	changes, finds := false, 0
+	for _, r := range recs {
+		switch r := r.(type) {
+		case *memory.Evidence:
+			changes = true
+			finds += 1 + len(r.Supersedes)
+		case *memory.Memory:
+			changes = true
 		}
-		return false
-	})
+	}
 	var at map[memory.SHA]int
 	if changes {
 		s.Kept = slices.Clone(s.Kept) // the state given stays as it was
+		if finds > fewFinds {
+			at = index(s.Kept)
+		}
 	}
 	for _, r := range recs {
 		s.apply(r, at)
 	}
 	return s
 }
+
+// fewFinds is how many look-ups scan the kept statements: a scan compares
+// hashes in a row, which an index has to hash and store.
+const fewFinds = 16
 
 // index finds a kept statement by its node.
 func index(kept []*Kept) map[memory.SHA]int {
@@ -82,11 +92,15 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 	case *memory.Memory:
 		s.MemoryText, s.MemorySHA, s.MemoryNode, s.Tokens = r.Text, r.TextSHA, r.Node, r.Tokens
 		in := make(map[memory.SHA]bool, len(r.Parents))
+		// Of some thousand statements a memory holds some dozens: most are told
+		// apart by the first byte of their hash.
+		var first [256]bool
 		for _, n := range r.Parents {
 			in[n] = true
+			first[firstByte(n)] = true
 		}
 		for i, k := range s.Kept {
-			if k.In != in[k.Node] {
+			if k.In != (first[firstByte(k.Node)] && in[k.Node]) {
 				c := *k
 				c.In = !k.In
 				s.Kept[i] = &c
@@ -95,6 +109,14 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 	case *memory.RunEnd:
 		s.Admit, s.Open = max(s.Admit, r.Admit), nil
 	}
+}
+
+// firstByte folds the first two hex digits of a hash into a byte.
+func firstByte(n memory.SHA) byte {
+	if len(n) < 2 {
+		return 0
+	}
+	return n[0]<<4 ^ n[1]
 }
 
 func b2i(b bool) int {

@@ -17,11 +17,15 @@ type statement struct {
 	print     extractive.Fingerprint // of the text
 }
 
-// folder compares the picks of one step with what the stream has kept.
+// folder compares the picks of one step with what the stream has kept. The
+// statements have places: those of the past are State.Kept's, this step's
+// follow.
 type folder struct {
 	p          *Policy
 	in         gru.PolicyInput
-	now        []statement // the past, then this step's
+	index      *keptIndex        // held until close
+	changed    map[int]statement // of the past, what this step changed
+	fresh      []statement
 	picks      []gru.Pick
 	repeats    int
 	superseded int
@@ -29,22 +33,103 @@ type folder struct {
 }
 
 func newFolder(p *Policy, in gru.PolicyInput) *folder {
-	f := &folder{p: p, in: in, now: make([]statement, len(in.State.Kept), len(in.State.Kept)+8)}
-	for i := range in.State.Kept {
-		k := in.State.Kept[i]
-		f.now[i] = statement{Kept: k, turn: -1, print: f.print(k.Node, k.Text)}
-	}
+	f := &folder{p: p, in: in, index: p.indexOf(in.Config), changed: map[int]statement{}}
+	f.index.mu.Lock()
+	f.index.sync(p, in.State.Kept)
 	return f
 }
 
-// print is the fingerprint of a node's text.
-func (f *folder) print(node memory.SHA, text string) extractive.Fingerprint {
-	fp, ok := f.p.prints.get(node)
-	if !ok {
-		fp = extractive.FingerprintOf(text)
-		f.p.prints.put(node, fp)
+func (f *folder) close() { f.index.mu.Unlock() }
+
+// at is the statement at a place.
+func (f *folder) at(i int) statement {
+	past := f.in.State.Kept
+	if i >= len(past) {
+		return f.fresh[i-len(past)]
 	}
-	return fp
+	if len(f.changed) > 0 {
+		if s, ok := f.changed[i]; ok {
+			return s
+		}
+	}
+	return statement{Kept: past[i], turn: -1, print: f.index.index.At(i)}
+}
+
+// set changes the statement at a place.
+func (f *folder) set(i int, s statement) {
+	if past := len(f.in.State.Kept); i >= past {
+		f.fresh[i-past] = s
+	} else {
+		f.changed[i] = s
+	}
+}
+
+// near gives, ascending, the places in the past of the statements that n may
+// repeat, supersede or be superseded by.
+func (f *folder) near(n *statement) []int32 {
+	past := int32(len(f.in.State.Kept))
+	if f.p.everything {
+		all := make([]int32, past)
+		for i := range all {
+			all[i] = int32(i)
+		}
+		return all
+	}
+	out := f.index.index.Related(n.print)
+	for len(out) > 0 && out[len(out)-1] >= past { // the index may know more than an earlier state
+		out = out[:len(out)-1]
+	}
+	return out
+}
+
+// relations is what one pick has to do with what is kept.
+type relations struct {
+	known  bool  // it says nothing new
+	again  int   // the place of the same words, which were replaced meanwhile; -1
+	others []int // the places of what it replaces, or what replaced it
+}
+
+// look compares n with the statement at place i; false ends the looking.
+func (f *folder) look(n *statement, i int, r *relations) bool {
+	k := f.at(i)
+	rel := extractive.Relate(n.print, k.print, n.Amends)
+	if k.Node == n.Node || rel == extractive.Repeat {
+		if !k.Superseded || n.Place.Compare(k.Until) <= 0 {
+			r.known = true
+			return false
+		}
+		// What was replaced is said again, later: it holds again.
+		if k.Node == n.Node {
+			r.again = i
+		}
+		return true
+	}
+	if k.Superseded || !f.comparable(&k, n) {
+		return true
+	}
+	if n.Place.Compare(k.Place) <= 0 {
+		rel = extractive.Relate(k.print, n.print, k.Amends)
+	}
+	if rel == extractive.Supersedes {
+		r.others = append(r.others, i)
+	}
+	return true
+}
+
+// compare compares n with the past and with this step's statements.
+func (f *folder) compare(n *statement) relations {
+	r := relations{again: -1}
+	for _, i := range f.near(n) {
+		if !f.look(n, int(i), &r) {
+			return r
+		}
+	}
+	for i := range f.fresh {
+		if !f.look(n, len(f.in.State.Kept)+i, &r) {
+			return r
+		}
+	}
+	return r
 }
 
 // add takes chunk text [from,to) of a turn, unless it says nothing new.
@@ -64,48 +149,28 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 		Text: text, T: f.in.State.T + 1, Place: f.in.Place(turn, span.ChunkStart), Score: s.Score, Role: t.Role,
 		Amends: extractive.HasSupersede(c.Text[t.Start:t.End]),
 	}}
-	if cfg.Count(line(&n)) > cfg.BudgetTokens {
+	if cfg.Count(line(n.Kept)) > cfg.BudgetTokens {
 		f.dropped++ // one statement larger than a whole memory; the raw index holds it
 		return
 	}
-	n.print = f.print(n.Node, text)
-	var others []int
-	again := -1 // the same words, kept before
-	for i := range f.now {
-		k := &f.now[i]
-		rel := extractive.Relate(n.print, k.print, n.Amends)
-		if k.Node == n.Node || rel == extractive.Repeat {
-			if !k.Superseded || n.Place.Compare(k.Until) <= 0 {
-				f.repeats++
-				return
-			}
-			// What was replaced is said again, later: it holds again.
-			if k.Node == n.Node {
-				again = i
-			}
-			continue
-		}
-		if k.Superseded || !f.comparable(k, &n) {
-			continue
-		}
-		if n.Place.Compare(k.Place) <= 0 {
-			rel = extractive.Relate(k.print, n.print, k.Amends)
-		}
-		if rel == extractive.Supersedes {
-			others = append(others, i)
-		}
+	n.print = f.p.print(text)
+	r := f.compare(&n)
+	if r.known {
+		f.repeats++
+		return
 	}
 	pick := gru.Pick{Turn: turn, Start: span.ChunkStart, End: span.ChunkEnd, Score: s.Score, Cues: s.Cues}
 	if n.Amends {
 		pick.Cues = append(slices.Clone(s.Cues), gru.CueAmends)
 	}
-	for _, i := range others {
-		k := &f.now[i]
+	for _, i := range r.others {
+		k := f.at(i)
 		pick.Supersedes = append(pick.Supersedes, memory.Occurrence{Node: k.Node, T: k.T, Place: k.Place})
 		if n.Place.Compare(k.Place) > 0 {
 			changed := *k.Kept
 			changed.Superseded, changed.Until = true, n.Place
 			k.Kept = &changed
+			f.set(i, k)
 			f.superseded++
 		} else {
 			n.Superseded = true
@@ -113,11 +178,11 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 	}
 	n.In = true
 	f.picks = append(f.picks, pick)
-	if again >= 0 {
-		f.now[again] = n
+	if r.again >= 0 {
+		f.set(r.again, n)
 		return
 	}
-	f.now = append(f.now, n)
+	f.fresh = append(f.fresh, n)
 }
 
 // comparable reports whether one of two statements may replace the other. One
@@ -148,13 +213,24 @@ func (f *folder) summary() string {
 // a tie the oldest, until the rest fits: so what is new has its turn, and what
 // is old stays for its weight.
 func (f *folder) compose() (string, []memory.SHA) {
-	var in []*statement
-	for i := range f.now {
-		if k := &f.now[i]; k.In && !k.Superseded {
+	var in []*gru.Kept
+	take := func(k *gru.Kept) {
+		if k.In && !k.Superseded {
 			in = append(in, k)
 		}
 	}
-	slices.SortStableFunc(in, func(a, b *statement) int {
+	for i, k := range f.in.State.Kept {
+		if len(f.changed) > 0 {
+			if c, ok := f.changed[i]; ok {
+				k = c.Kept
+			}
+		}
+		take(k)
+	}
+	for i := range f.fresh {
+		take(f.fresh[i].Kept)
+	}
+	slices.SortFunc(in, func(a, b *gru.Kept) int {
 		if c := a.Place.Compare(b.Place); c != 0 {
 			return c
 		}
@@ -191,4 +267,4 @@ func (f *folder) compose() (string, []memory.SHA) {
 
 // line is a statement in the memory text. It ends in a line end, so that the
 // tokens of two lines are the sum of the tokens of each.
-func line(k *statement) string { return "- " + k.Text + " [" + k.Node.Short() + "]\n" }
+func line(k *gru.Kept) string { return "- " + k.Text + " [" + k.Node.Short() + "]\n" }

@@ -3,6 +3,7 @@ package extractpolicy_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -293,22 +294,43 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
+// keptState is a stream that has kept n statements: alike ones, that share most
+// of their words, or such as projects have, whose words follow Zipf's law.
+func keptState(n int, alike bool) gru.State {
+	var s gru.State
+	rnd := rand.New(rand.NewPCG(3, 5))
+	zipf := rand.NewZipf(rnd, 1.1, 4, 4000)
+	for i := range n {
+		text := fmt.Sprintf("The worker for queue q%d must never hold more than %d jobs, because region r%d pages us.", i, i%90, i%7)
+		if !alike {
+			var b strings.Builder
+			for range 8 + rnd.IntN(12) {
+				fmt.Fprintf(&b, "word%d ", zipf.Uint64())
+			}
+			text = b.String() + "must never fail."
+		}
+		s.Kept = append(s.Kept, &gru.Kept{Node: memory.SumString(fmt.Sprint(i, text)), Text: text, T: i, Role: memory.RoleUser, In: i < 30, Place: memory.Place{Time: epoch, Admit: 1, I: i}})
+	}
+	return s
+}
+
+// BenchmarkDecide is one step of the loop, its records and its new state,
+// beside what the stream has kept before.
 func BenchmarkDecide(b *testing.B) {
-	cfg := config(b)
-	for _, kept := range []int{100, 2000} {
-		b.Run(fmt.Sprintf("%d-kept", kept), func(b *testing.B) {
-			var s gru.State
-			for i := range kept {
-				text := fmt.Sprintf("The worker for queue q%d must never hold more than %d jobs, because region r%d pages us.", i, i%90, i%7)
-				s.Kept = append(s.Kept, &gru.Kept{Node: memory.SumString(text), Text: text, T: i, Role: memory.RoleUser, In: i < 30, Place: memory.Place{Time: epoch, Admit: 1, I: i}})
-			}
-			p := &gru.Part{Admit: memory.Admit{Seq: 2, Source: memory.SumString("x"), StoredAt: epoch.AddDate(1, 0, 0)}, Chunks: 1}
-			s, _ = gru.Begin(s, cfg, p, epoch)
-			c := chunkOf(0, epoch.AddDate(0, 1, 0), "user: From now on the export must write UTF-8, never the old code page, because the ERP rejects it.\nassistant: Understood, UTF-8 only.\nuser: We decided that retries stop after exactly 5 attempts; no exceptions.")
-			b.ReportAllocs()
-			for b.Loop() {
-				gru.StepChunk(s, cfg, p, gru.ChunkInput{Chunk: c})
-			}
-		})
+	for _, kept := range []int{0, 100, 2000, 10_000} {
+		for name, alike := range map[string]bool{"kept": false, "alike": true} {
+			b.Run(fmt.Sprintf("%d-%s", kept, name), func(b *testing.B) {
+				cfg := config(b)
+				cfg.Policy = extractpolicy.New(extractive.Options{}) // an index of its own
+				p := &gru.Part{Admit: memory.Admit{Seq: 2, Source: memory.SumString("x"), StoredAt: epoch.AddDate(1, 0, 0)}, Chunks: 1}
+				s, _ := gru.Begin(keptState(kept, alike), cfg, p, epoch)
+				c := chunkOf(0, epoch.AddDate(0, 1, 0), "user: From now on the export must write UTF-8, never the old code page, because the ERP rejects it.\nassistant: Understood, UTF-8 only.\nuser: We decided that retries stop after exactly 5 attempts; no exceptions.")
+				gru.StepChunk(s, cfg, p, gru.ChunkInput{Chunk: c}) // a running process has the index
+				b.ReportAllocs()
+				for b.Loop() {
+					gru.StepChunk(s, cfg, p, gru.ChunkInput{Chunk: c})
+				}
+			})
+		}
 	}
 }
