@@ -82,7 +82,23 @@ func TestFlow(t *testing.T) {
 			}
 		}
 	})
+	// A small memory about few things: the question's word stands nearly
+	// everywhere in it, and is what the question is about all the same.
+	t.Run("short questions of a small memory", func(t *testing.T) {
+		for question, want := range map[string]string{
+			"how many retry attempts are allowed, and why?": "retries", "how often do we retry?": "retries",
+			"what is our caching policy?": "cache TTL", "when may we deploy?": "deploy", "why did tokens look expired?": "clock skew",
+		} {
+			rs := s.query(question, "-p", "shop")
+			if len(rs) == 0 || !rs[0].Kept || !strings.Contains(rs[0].Text, want) {
+				t.Errorf("%q: %+v, want %q first", question, rs, want)
+			}
+		}
+	})
 	t.Run("nonsense", func(t *testing.T) {
+		if rs := s.query("the of and to", "-p", "shop"); len(rs) > 0 {
+			t.Errorf("function words alone found %+v", rs)
+		}
 		out, code := s.mem("query", "-p", "shop", "zorble quux fnordwick blathering")
 		if code != 1 || !strings.Contains(out, "nothing is known") {
 			t.Errorf("exit %d, %s", code, out)

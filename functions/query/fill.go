@@ -149,14 +149,37 @@ func citations(n *index.Node, words map[string]bool) []cited {
 			t := o.Place.Time
 			c.Time = &t
 		}
-		for w := range wordSet(quote) {
-			if words[w] {
-				c.match++
-			}
-		}
+		c.match = matches(words, wordSet(quote))
 		out = append(out, c)
 	}
 	return out
+}
+
+// matches counts the question's words that stand in a quote, in any of their
+// forms: "caching" and "cache", "retry" and "retries".
+func matches(question, quote map[string]bool) int {
+	n := 0
+	for q := range question {
+		found := quote[q]
+		for w := range quote {
+			found = found || sameStem(q, w)
+		}
+		if found {
+			n++
+		}
+	}
+	return n
+}
+
+// sameStem compares what two words begin with: at least four letters, and three
+// quarters of the shorter one. It orders citations and decides nothing else.
+func sameStem(a, b string) bool {
+	short := min(len(a), len(b))
+	n := 0
+	for n < short && a[n] == b[n] {
+		n++
+	}
+	return n >= 4 && 4*n >= 3*short
 }
 
 // wordSet is the lower-case words of a text, for ordering citations only.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
@@ -94,7 +95,7 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 	if len(q.Projects) == 1 {
 		a.Project = q.Projects[0]
 	}
-	projects, serving, err := f.scope(ctx, q.Projects)
+	projects, serving, err := f.scope(ctx, &a, q.Projects)
 	if err != nil {
 		return a, err
 	}
@@ -127,8 +128,10 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 // normalise trims, folds white space and brings the text to NFC.
 func normalise(q string) string { return norm.NFC.String(strings.Join(strings.Fields(q), " ")) }
 
-// scope resolves the projects and which streams serve in them.
-func (f *Function) scope(ctx context.Context, names []string) ([]string, map[string]bool, error) {
+// scope resolves the projects and which streams serve in them. A project whose
+// question file cannot be read is searched in all its streams, and the answer
+// says so: a bad file loses no good answer.
+func (f *Function) scope(ctx context.Context, a *Answer, names []string) ([]string, map[string]bool, error) {
 	known, err := f.cfg.Log.Projects(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -136,19 +139,32 @@ func (f *Function) scope(ctx context.Context, names []string) ([]string, map[str
 	if len(names) == 0 {
 		names = known
 	}
-	serving := map[string]bool{}
 	var out []string
 	for _, n := range names {
-		if !slices.Contains(known, n) {
-			continue
+		if slices.Contains(known, n) {
+			out = append(out, n)
 		}
-		out = append(out, n)
-		streams, err := f.cfg.Catalog.ServingStreams(ctx, n)
-		if err != nil {
-			return nil, nil, err
+	}
+	sets := make([]servingSet, len(out))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8) // requests at a time
+	for i, n := range out {
+		g.Go(func() error {
+			var err error
+			sets[i], err = f.servingOf(ctx, n)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	serving := map[string]bool{}
+	for i, n := range out {
+		if sets[i].bad != "" {
+			a.Degraded = append(a.Degraded, "questions of "+n+": "+sets[i].bad)
 		}
-		for _, s := range streams {
-			serving[n+"/"+s.Name] = true
+		for _, s := range sets[i].streams {
+			serving[n+"/"+s] = true
 		}
 		serving[n+"/"+memory.AdmitStream] = true
 	}

@@ -93,15 +93,27 @@ type Batch struct {
 	Vectors map[memory.SHA][]float32
 }
 
+// ShareBackground is how many passages without the question's words are thought
+// beside the index when Hit.IDFShare is taken. In a memory of thirty sentences
+// about retries, each kept by several questions, "retry" stands nearly
+// everywhere and its own idf is near 0, though it is what the question is about;
+// over a background it weighs as a word of the subject does. From 1,000 to
+// 30,000 the share of off-topic questions that pass the floor is the same
+// (indextest.TestFusion); 10,000 also finds one matched word of two in a memory
+// of a hundred passages.
+const ShareBackground = 10_000
+
 // Hit is one found node, by its best passage.
 type Hit struct {
 	Passage memory.SHA
 	Node    memory.SHA
 	// Score is the raw cosine, [-1,1], or the raw BM25 score, >= 0.
 	Score float64
-	// IDFShare, lexical leg only, is the share of the query's inverse document
-	// frequency that this passage matched, [0,1]. A word that no passage holds
-	// counts with the greatest idf there is, so that nonsense stays near 0.
+	// IDFShare, lexical leg only, is the share of the question's subject words
+	// that this passage matched, [0,1], each weighed by its inverse document
+	// frequency over the index and ShareBackground passages beside it. A word
+	// that no passage holds counts with the greatest weight there is, so that
+	// nonsense stays near 0.
 	IDFShare float64
 	// Max, lexical leg only, is the least upper bound of Score for this query
 	// over any text: every word matched, each without end. The same for all hits.

@@ -260,6 +260,8 @@ func steps(byID map[memory.SHA]*Fused, id memory.SHA, above map[memory.SHA]bool)
 func reason(f *Fused, o *Options) string {
 	var s string
 	switch {
+	case f.DenseRank > 0 && f.LexicalRank > 0 && f.Cosine < tailShare*o.FloorCosine:
+		s = fmt.Sprintf("near in words alone (%.0f %% of what the question's rarer words weigh)", 100*f.IDFShare)
 	case f.DenseRank > 0 && f.LexicalRank > 0:
 		s = fmt.Sprintf("near in meaning (cosine %.2f) and in words (%.0f %% of what the question's rarer words weigh)", f.Cosine, 100*f.IDFShare)
 	case f.DenseRank > 0:

@@ -390,7 +390,9 @@ var stopWords = func() map[string]bool {
 		but by can cannot could did do does doing don dont done down during each ever for from get give got had has have having he her here him his
 		how i if im in into is isnt it its just let me more most my no nor not of off on once one only or other our out over own
 		please same say says said she should so some such tell than that the their them then there these they this those through to too
-		under until up us use used very was we were what whats when where which while who whom whose why will with would you your`) {
+		under until up us use used very was we were what whats
+		much many often long far soon big small few need want like think know happen thing things way ways make makes made take takes took taken allow allowed come
+		comes came go goes going went mean means kind sort exactly currently now still never always anything something everything nothing people someone when where which while who whom whose why will with would you your`) {
 		m[porter(w)] = true
 		m[w] = true
 	}

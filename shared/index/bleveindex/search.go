@@ -53,6 +53,7 @@ type queryTerm struct {
 	weight      float64 // of the field
 	df          int     // passages that hold it
 	idf         float64
+	known       float64 // idf for the share: see background
 	dropped     bool
 	bit         uint64 // in a passage's mask; 0 when dropped or in no passage
 }
@@ -221,6 +222,7 @@ func (q *query) weigh(docs float64) {
 	for i := range q.terms {
 		t := &q.terms[i]
 		t.idf = math.Log(1 + (docs-float64(t.df)+0.5)/(float64(t.df)+0.5))
+		t.known = math.Log(1 + (index.ShareBackground+docs-float64(t.df)+0.5)/(float64(t.df)+0.5))
 		t.dropped = docs >= commonFrom && float64(t.df) > commonShare*docs
 		if t.df > 0 && !t.dropped {
 			left++
@@ -273,21 +275,13 @@ func (q *query) bound() float64 {
 
 // share is the share of the question's idf in the passage's mask: each subject
 // word once, by its parts, or whole when one of its whole forms matched.
-// Dropped words do not count. A question of function words alone is judged by
-// those.
+// Dropped words do not count. A question of function words alone says nothing
+// of a subject, and has share 0.
 func (q *query) share(mask uint64) float64 {
-	if s, ok := q.shareOf(mask, false); ok {
-		return s
-	}
-	s, _ := q.shareOf(mask, true)
-	return s
-}
-
-func (q *query) shareOf(mask uint64, stop bool) (float64, bool) {
 	var got, all float64
 	seen := map[int]bool{}
 	for _, w := range q.words {
-		if w.stop != stop {
+		if w.stop {
 			continue
 		}
 		whole := false
@@ -300,16 +294,16 @@ func (q *query) shareOf(mask uint64, stop bool) (float64, bool) {
 				continue
 			}
 			seen[i] = true
-			all += t.idf
+			all += t.known
 			if whole || t.bit&mask != 0 {
-				got += t.idf
+				got += t.known
 			}
 		}
 	}
 	if all == 0 {
-		return 0, false
+		return 0
 	}
-	return got / all, true
+	return got / all
 }
 
 type found struct {

@@ -120,9 +120,11 @@ func (l *Lexical) Search(_ context.Context, query string, f index.Filter, k int)
 		}
 	}
 	terms := slices.Compact(slices.Sorted(slices.Values(wordsOf(query))))
-	var bound float64
-	idf := map[string]float64{}
+	var bound, subject float64
+	idf, known := map[string]float64{}, map[string]float64{}
 	for _, w := range terms {
+		known[w] = math.Log(1 + (index.ShareBackground+float64(len(docs))-df[w]+0.5)/(df[w]+0.5))
+		subject += known[w]
 		idf[w] = math.Log(1 + (float64(len(docs))-df[w]+0.5)/(df[w]+0.5))
 		bound += idf[w] * (k1 + 1)
 	}
@@ -135,7 +137,7 @@ func (l *Lexical) Search(_ context.Context, query string, f index.Filter, k int)
 		for _, w := range terms {
 			if tf := d.tf[w]; tf > 0 {
 				h.Score += idf[w] * (k1 + 1) * tf / (tf + k1*(1-b+b*d.length/(total/float64(len(docs)))))
-				h.IDFShare += idf[w] * (k1 + 1) / bound
+				h.IDFShare += known[w] / subject
 			}
 		}
 		if h.Score > best[h.Node].Score {
