@@ -71,13 +71,13 @@ func (f *Function) Calls() int64 { return f.calls.Load() }
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.RunEnded:
-		d, err := event.Decode[event.Stream](e)
+		d, err := event.DecodeFor[event.Stream](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
 		return f.stream(ctx, d.Project, d.Stream)
 	case event.SweepRequested:
-		if _, err := event.Decode[event.Sweep](e); err != nil {
+		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
 		}
 		return f.sweep(ctx)

@@ -118,28 +118,28 @@ func (f *Function) PolicyCalls() int64 { return f.calls.Load() }
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.ChunksReady:
-		d, err := event.Decode[event.Part](e)
+		d, err := event.DecodeFor[event.Part](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
 		return f.request(ctx, d.Project)
 	case event.QuestionsChanged:
-		d, err := event.Decode[event.Project](e)
+		d, err := event.DecodeFor[event.Project](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
 		return f.request(ctx, d.Project)
 	case event.RunRequested, event.RunContinued:
-		d, err := event.Decode[event.Stream](e)
+		d, err := event.DecodeFor[event.Stream](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
 		return f.run(ctx, d.Project, d.Stream)
 	case event.RunEnded:
-		_, err := event.Decode[event.Stream](e)
+		_, err := event.DecodeFor[event.Stream](e, f.cfg.Tenant)
 		return nil, err // synthesis follows from here with its own issue
 	case event.SweepRequested:
-		if _, err := event.Decode[event.Sweep](e); err != nil {
+		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
 		}
 		return f.sweep(ctx)

@@ -88,7 +88,7 @@ func (f *Function) Name() string { return "learn" }
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.ObjectCreated:
-		o, err := event.Decode[event.Object](e)
+		o, err := event.DecodeFor[event.Object](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		}
 		return res.Events, nil
 	case event.SweepRequested:
-		if _, err := event.Decode[event.Sweep](e); err != nil {
+		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
 		}
 		return f.sweep(ctx)

@@ -60,13 +60,13 @@ func (f *Function) Name() string { return "project" }
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.ChunksReady:
-		d, err := event.Decode[event.Part](e)
+		d, err := event.DecodeFor[event.Part](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
 		return f.apply(ctx, d.Project, memory.AdmitStream)
 	case event.VectorsReady:
-		d, err := event.Decode[event.Segment](e)
+		d, err := event.DecodeFor[event.Segment](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		}
 		return f.apply(ctx, d.Project, d.Stream)
 	case event.RebuildRequested:
-		d, err := event.Decode[event.Project](e)
+		d, err := event.DecodeFor[event.Project](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		defer f.mu.Unlock()
 		return nil, f.rebuild(ctx, []string{d.Project}, nil)
 	case event.SweepRequested:
-		if _, err := event.Decode[event.Sweep](e); err != nil {
+		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
 		}
 		return f.sweep(ctx)

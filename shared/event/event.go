@@ -179,6 +179,19 @@ func Decode[D Data](e ce.Event) (D, error) {
 	return d, nil
 }
 
+// DecodeFor is Decode for a function that serves one tenant: an event of
+// another tenant is Denied, so that a misrouted one touches nothing.
+func DecodeFor[D Data](e ce.Event, tenant string) (D, error) {
+	d, err := Decode[D](e)
+	if err != nil {
+		return d, err
+	}
+	if of, _, _ := d.scope(); of != "" && of != tenant {
+		return d, fault.At(fault.Denied, "event "+e.Type()+" data, field tenant", "", "this function serves tenant %q, not %q", tenant, of)
+	}
+	return d, nil
+}
+
 func validate(d any) error {
 	switch d := d.(type) {
 	case Object:

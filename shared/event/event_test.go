@@ -63,6 +63,21 @@ func TestDecodeIsStrict(t *testing.T) {
 	}
 }
 
+func TestAnotherTenantIsDenied(t *testing.T) {
+	t.Parallel()
+	e := event.New(event.RunEnded, "gate", event.Stream{Tenant: "acme", Project: "shop", Stream: "rules@1", Seq: 1})
+	if _, err := event.DecodeFor[event.Stream](e, "acme"); err != nil {
+		t.Error(err)
+	}
+	if _, err := event.DecodeFor[event.Stream](e, "rival"); !fault.Is(err, fault.Denied) {
+		t.Errorf("another tenant's event: %v", err)
+	}
+	o := event.New(event.ObjectCreated, "s3", event.Object{Bucket: "transcripts", Key: "shop/a"})
+	if _, err := event.DecodeFor[event.Object](o, "acme"); err != nil {
+		t.Errorf("an event of a bucket names no tenant: %v", err)
+	}
+}
+
 // DESIGN section 2: every type has the owners of the table.
 func TestHandlers(t *testing.T) {
 	t.Parallel()
