@@ -301,7 +301,7 @@ type lax struct {
 	objstore.Driver
 	ifMatch, racy, never bool
 	mu                   sync.Mutex
-	checked              int
+	checked              map[string]int // by key
 }
 
 func (l *lax) Put(ctx context.Context, key string, r io.Reader, size int64, cond objstore.Condition) (objstore.Info, error) {
@@ -311,17 +311,20 @@ func (l *lax) Put(ctx context.Context, key string, r io.Reader, size int64, cond
 	case l.ifMatch && cond.IfMatch != "":
 		cond = objstore.Condition{}
 	case l.racy && cond.Create:
-		// Checks first; the write comes when all others have checked.
+		// Checks first; the write comes when another has checked the same key.
 		if _, err := l.Head(ctx, key); err == nil {
 			return objstore.Info{}, fault.As(fault.Conflict, objstore.ErrPrecondition)
 		}
 		l.mu.Lock()
-		l.checked++
+		if l.checked == nil {
+			l.checked = map[string]int{}
+		}
+		l.checked[key]++
 		l.mu.Unlock()
 		for range 1000 {
 			time.Sleep(10 * time.Microsecond)
 			l.mu.Lock()
-			n := l.checked
+			n := l.checked[key]
 			l.mu.Unlock()
 			if n >= 2 {
 				break
