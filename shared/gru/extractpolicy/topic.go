@@ -3,6 +3,7 @@ package extractpolicy
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A topic is what a standing question asks for, as its wording tells. Scores do
@@ -13,49 +14,57 @@ import (
 // not understood, and the set that ships has such questions.
 type topic struct {
 	name  string
-	asks  *regexp.Regexp // of the question
-	cues  []string       // a pick with one of these belongs to it
-	words *regexp.Regexp // or one whose text matches; nil: none does
+	asks  pattern  // of the question
+	cues  []string // a pick with one of these belongs to it
+	words pattern  // or one whose text matches; nil: none does
+}
+
+// pattern is compiled when it is first asked: fifteen of them take 2 ms, which
+// would be a tenth of the start of every function.
+type pattern func() *regexp.Regexp
+
+func lazy(source string) pattern {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 }
 
 // general are the wordings of questions that every lasting statement answers.
-var general = regexp.MustCompile(`(?i)\b(?:decid\w*|decisions?|rules?|constraints?|conventions?|polic(?:y|ies)|everything|anything|remember\w*)\b`)
+var general = lazy(`(?i)\b(?:decid\w*|decisions?|rules?|constraints?|conventions?|polic(?:y|ies)|everything|anything|remember\w*)\b`)
 
 // topics in the order in which a question is held against them; a question may
 // have several.
 var topics = []topic{
 	{
-		name: "preferences", asks: regexp.MustCompile(`(?i)\b(?:prefer\w*|likes?|dislikes?|habits?|taste)\b`),
+		name: "preferences", asks: lazy(`(?i)\b(?:prefer\w*|likes?|dislikes?|habits?|taste)\b`),
 		cues:  []string{"pref", "choice", "ans", "lets"},
-		words: regexp.MustCompile(`(?i)\b(?:prefer\w*|rather|instead of|style|likes?|hates?|want(?:s|ed)?|don'?t (?:use|like|want)|always|never)\b`),
+		words: lazy(`(?i)\b(?:prefer\w*|rather|instead of|style|likes?|hates?|want(?:s|ed)?|don'?t (?:use|like|want)|always|never)\b`),
 	},
 	{
-		name: "causes", asks: regexp.MustCompile(`(?i)\b(?:causes?|caused|failures?|failed|fail|bugs?|incidents?|errors?|fix(?:es|ed)?|broke\w*|regressions?)\b`),
+		name: "causes", asks: lazy(`(?i)\b(?:causes?|caused|failures?|failed|fail|bugs?|incidents?|errors?|fix(?:es|ed)?|broke\w*|regressions?)\b`),
 		cues:  []string{"root"},
-		words: regexp.MustCompile(`(?i)\b(?:caus\w+|because|fail\w*|bugs?|broke\w*|breaks?|crash\w*|errors?|fix(?:es|ed)?|wrong|leak\w*|regress\w*|incident|outage|turn(?:s|ed) out|problem|issue)\b`),
+		words: lazy(`(?i)\b(?:caus\w+|because|fail\w*|bugs?|broke\w*|breaks?|crash\w*|errors?|fix(?:es|ed)?|wrong|leak\w*|regress\w*|incident|outage|turn(?:s|ed) out|problem|issue)\b`),
 	},
 	{
-		name: "corrections", asks: regexp.MustCompile(`(?i)\b(?:correct(?:s|ed|ions?)?|reject\w*|take back|took back|retract\w*)\b`),
+		name: "corrections", asks: lazy(`(?i)\b(?:correct(?:s|ed|ions?)?|reject\w*|take back|took back|retract\w*)\b`),
 		cues:  []string{"corr", "opp", "amends", "fact"},
-		words: regexp.MustCompile(`(?i)\b(?:no longer|instead|not true|wrong|actually|amend\w*|supersed\w*|replac\w+|revert\w*|anymore|any more)\b`),
+		words: lazy(`(?i)\b(?:no longer|instead|not true|wrong|actually|amend\w*|supersed\w*|replac\w+|revert\w*|anymore|any more)\b`),
 	},
 	{
-		name: "commands", asks: regexp.MustCompile(`(?i)\b(?:commands?|built|build|tested|run|released?|debugged|flags?)\b`),
-		words: regexp.MustCompile("(?i)`[^`]+`|\\b(?:make|build\\w*|compil\\w+|tests?|run(?:s|ning)?|deploy\\w*|releas\\w+|flags?|install\\w*|lint\\w*|scripts?|pipeline|ci|commands?|--[a-z-]+)\\b"),
+		name: "commands", asks: lazy(`(?i)\b(?:commands?|built|build|tested|run|released?|debugged|flags?)\b`),
+		words: lazy("(?i)`[^`]+`|\\b(?:make|build\\w*|compil\\w+|tests?|run(?:s|ning)?|deploy\\w*|releas\\w+|flags?|install\\w*|lint\\w*|scripts?|pipeline|ci|commands?|--[a-z-]+)\\b"),
 	},
 	{
-		name: "architecture", asks: regexp.MustCompile(`(?i)\b(?:architecture|components?|data ?flows?|interfaces?|invariants?|designs?|made of)\b`),
-		words: regexp.MustCompile(`(?i)\b(?:architecture|components?|services?|modules?|packages?|layers?|apis?|endpoints?|schemas?|tables?|databases?|queues?|caches?|events?|formats?|protocols?|interfaces?|invariants?|stor(?:e|es|ed|age)|keys?|index(?:es)?|contracts?|clients?|servers?)\b`),
+		name: "architecture", asks: lazy(`(?i)\b(?:architecture|components?|data ?flows?|interfaces?|invariants?|designs?|made of)\b`),
+		words: lazy(`(?i)\b(?:architecture|components?|services?|modules?|packages?|layers?|apis?|endpoints?|schemas?|tables?|databases?|queues?|caches?|events?|formats?|protocols?|interfaces?|invariants?|stor(?:e|es|ed|age)|keys?|index(?:es)?|contracts?|clients?|servers?)\b`),
 	},
 	{
-		name: "environment", asks: regexp.MustCompile(`(?i)\b(?:environment|hosts?|versions?|limits?|dates?|deadlines?|responsible|owners?|infrastructure)\b`),
+		name: "environment", asks: lazy(`(?i)\b(?:environment|hosts?|versions?|limits?|dates?|deadlines?|responsible|owners?|infrastructure)\b`),
 		cues:  []string{"who", "numu"},
-		words: regexp.MustCompile(`(?i)\b(?:hosts?|versions?|regions?|quotas?|limits?|owns?|owner|responsible|deadline|production|staging|cluster|nodes?|port|machines?|account)\b`),
+		words: lazy(`(?i)\b(?:hosts?|versions?|regions?|quotas?|limits?|owns?|owner|responsible|deadline|production|staging|cluster|nodes?|port|machines?|account)\b`),
 	},
 	{
-		name: "open", asks: regexp.MustCompile(`(?i)\b(?:still open|open (?:questions?|problems?|issues?|points?|tasks?)|to-?dos?|next steps?|unresolved|risks?)\b`),
+		name: "open", asks: lazy(`(?i)\b(?:still open|open (?:questions?|problems?|issues?|points?|tasks?)|to-?dos?|next steps?|unresolved|risks?)\b`),
 		cues:  []string{"defer", "who"},
-		words: regexp.MustCompile(`(?i)\b(?:to-?dos?|still|remain\w*|follow[- ]ups?|later|blocked|pending|not yet|need(?:s|ed)? to|until|open|next|risks?|must be (?:done|fixed))\b`),
+		words: lazy(`(?i)\b(?:to-?dos?|still|remain\w*|follow[- ]ups?|later|blocked|pending|not yet|need(?:s|ed)? to|until|open|next|risks?|must be (?:done|fixed))\b`),
 	},
 }
 
@@ -64,12 +73,12 @@ type focus []*topic
 
 // focusOf reads a question.
 func focusOf(question string) focus {
-	if general.MatchString(question) {
+	if general().MatchString(question) {
 		return nil
 	}
 	var f focus
 	for i := range topics {
-		if topics[i].asks.MatchString(question) {
+		if topics[i].asks().MatchString(question) {
 			f = append(f, &topics[i])
 		}
 	}
@@ -89,7 +98,7 @@ func (f focus) wants(cues []string, text string) bool {
 				}
 			}
 		}
-		if t.words != nil && t.words.MatchString(text) {
+		if t.words != nil && t.words().MatchString(text) {
 			return true
 		}
 	}
