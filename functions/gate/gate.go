@@ -56,6 +56,7 @@ type Function struct {
 	calls atomic.Int64
 
 	cursors *lru.Cache[string, replay.Cursor]
+	lines   *lru.Cache[lineKey, memory.Admit]
 	parts   *lru.Cache[memory.SHA, part]
 	blobs   *lru.Cache[memory.SHA, string]
 	running sync.Map // project/stream -> struct{}: one slice a stream in this process
@@ -69,9 +70,11 @@ type part struct {
 }
 
 // Sizes of the caches. Nine standing questions read the same parts one after
-// the other; a part of 5,000-token chunks has about 20 KB a chunk.
+// the other; a part of 5,000-token chunks has about 20 KB a chunk, an admit line
+// about 600 bytes.
 const (
 	cursorCache = 1024
+	lineCache   = 4096
 	partCache   = 64
 	blobCache   = 512
 )
@@ -97,6 +100,9 @@ func New(cfg Config) (*Function, error) {
 	f := &Function{cfg: cfg}
 	var err error
 	if f.cursors, err = lru.New[string, replay.Cursor](cursorCache); err != nil {
+		return nil, err
+	}
+	if f.lines, err = lru.New[lineKey, memory.Admit](lineCache); err != nil {
 		return nil, err
 	}
 	if f.parts, err = lru.New[memory.SHA, part](partCache); err != nil {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
@@ -37,7 +38,7 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		after = max(after, s.Only-1)
 	}
 	over := false
-	for line, err := range f.cfg.Log.Admits(ctx, project, after) {
+	for line, err := range f.admits(ctx, project, after) {
 		if err != nil {
 			return eventlog.Head{}, err
 		}
@@ -62,6 +63,37 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		return w.head, errSlice
 	}
 	return w.head, nil
+}
+
+// admits is the log's admit lines after a number, each read from the store once
+// for all of a project's streams.
+func (f *Function) admits(ctx context.Context, project string, after int64) iter.Seq2[memory.Admit, error] {
+	return func(yield func(memory.Admit, error) bool) {
+		for {
+			line, ok := f.lines.Get(lineKey{project, after + 1})
+			if !ok {
+				break
+			}
+			if !yield(line, nil) {
+				return
+			}
+			after++
+		}
+		for line, err := range f.cfg.Log.Admits(ctx, project, after) {
+			if err == nil {
+				f.lines.Add(lineKey{project, line.Seq}, line)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// lineKey names one admit line.
+type lineKey struct {
+	project string
+	seq     int64
 }
 
 // fold runs the loop over one part; false when the time was over before its end.
@@ -198,6 +230,9 @@ func (w *writer) flush(ctx context.Context) error {
 		return err
 	}
 	w.head, w.cursor.Head, w.cursor.State, w.recs = head, head, w.next, nil
+	// What Save notes belongs to the cursor that is kept: without it every
+	// further append would write the whole state again.
+	err = w.cursor.Save(ctx, w.f.cfg.Log, w.project, w.stream.Name)
 	w.f.cursors.Add(w.project+"/"+w.stream.Name, w.cursor)
-	return w.cursor.Save(ctx, w.f.cfg.Log, w.project, w.stream.Name)
+	return err
 }
