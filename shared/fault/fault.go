@@ -52,8 +52,11 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := e.Msg
-	if e.Where != "" {
+	switch {
+	case e.Where != "" && s != "":
 		s = e.Where + ": " + s
+	case e.Where != "":
+		s = e.Where
 	}
 	if _, ok := e.Err.(hidden); e.Err != nil && !ok {
 		if s != "" {

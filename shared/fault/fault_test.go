@@ -64,3 +64,12 @@ func TestChain(t *testing.T) {
 		t.Errorf("hint under a second kind: %q", got)
 	}
 }
+
+// TestPlaceWithoutMessage: an error of the system at a place has no empty part.
+func TestPlaceWithoutMessage(t *testing.T) {
+	t.Parallel()
+	err := &fault.Error{Kind: fault.Unavailable, Where: "/data", Err: errors.New("not a directory")}
+	if d := cmp.Diff("/data: not a directory", err.Error()); d != "" {
+		t.Errorf("text (-want +got):\n%s", d)
+	}
+}
