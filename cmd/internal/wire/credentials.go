@@ -86,7 +86,8 @@ func ensureCredentials(dir, tenantKey string) (Credentials, error) {
 		if tenantKey != "" && tenantKey != c.TenantKey.Reveal() {
 			return c, fault.At(fault.Invalid, "MNEME_TENANT_KEY", "unset it, or use another folder", "differs from the key this folder was made with")
 		}
-		return c, nil
+		// A copy of the folder may have let others read it.
+		return c, fault.As(fault.Unavailable, os.Chmod(filepath.Join(dir, credentialsFile), 0o600))
 	case !fault.Is(err, fault.NotFound):
 		return c, err
 	}

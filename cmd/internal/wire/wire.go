@@ -182,7 +182,25 @@ func openIndexes(ctx context.Context, dir string, logger *slog.Logger) (g index.
 }
 
 // stale reports whether an index cannot be used but may be built anew.
-func stale(err error) bool { return fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Invalid) }
+func stale(err error) bool {
+	if fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Invalid) {
+		return true
+	}
+	e, ok := errors.AsType[sqliteError](err)
+	return ok && (e.Code()&0xff == sqliteCorrupt || e.Code()&0xff == sqliteNotADB)
+}
+
+// sqliteError is what the SQLite driver answers; the low byte is the primary
+// result code (sqlite.org/rescode.html).
+type sqliteError interface {
+	error
+	Code() int
+}
+
+const (
+	sqliteCorrupt = 11 // "database disk image is malformed"
+	sqliteNotADB  = 26 // "file is not a database"
+)
 
 func removeAll(paths ...string) error {
 	for _, p := range paths {
