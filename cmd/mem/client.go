@@ -16,6 +16,7 @@ import (
 
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
 
@@ -234,15 +235,29 @@ func byPrefix(known []string, want string) (string, error) {
 	return "", usageError{fmt.Errorf("--project %s means %s: type more of the name", want, strings.Join(hits, ", "))}
 }
 
+// named is the project that --project means. A name typed in full is taken as
+// it is where the list can not be had: the broken file of one project does not
+// keep the others from being asked.
+func (a *app) named(ctx context.Context, c *client) (string, error) {
+	known, err := c.known(ctx)
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+		return byPrefix(known, a.project)
+	case (kind == fault.Invalid || kind == fault.Corrupt) && memory.ValidName(a.project):
+		return a.project, nil
+	}
+	return "", err
+}
+
 // scope is the project a reading command means: the one named, else that of
 // the working directory where the server knows it, else "" for all.
 func (a *app) scope(ctx context.Context, c *client) (string, error) {
+	if a.project != "" {
+		return a.named(ctx, c)
+	}
 	known, err := c.known(ctx)
 	if err != nil {
 		return "", err
-	}
-	if a.project != "" {
-		return byPrefix(known, a.project)
 	}
 	if name, ok := workingProject(); ok && slices.Contains(known, name) {
 		return name, nil

@@ -62,6 +62,9 @@ from standard input.`,
 }
 
 func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
+	if f.budget != 0 && f.query == "" {
+		return usageError{errors.New("--memory-budget is that of a --query: the budget of standing questions belongs to them")}
+	}
 	c, err := a.client()
 	if err != nil {
 		return err
@@ -88,7 +91,9 @@ func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
 				return err
 			}
 			bad = append(bad, fmt.Errorf("%s: %w", file, err))
-			fmt.Fprintf(a.err, "%s: %v\n", file, err)
+			if len(files) > 1 { // the error of a single one ends the command
+				fmt.Fprintf(a.err, "%s: %v\n", file, err)
+			}
 			continue
 		}
 		l.File = file
@@ -112,11 +117,7 @@ func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
 // else `_auto`.
 func (a *app) target(ctx context.Context, c *client) (string, error) {
 	if a.project != "" {
-		known, err := c.known(ctx)
-		if err != nil {
-			return "", err
-		}
-		p, err := byPrefix(known, a.project)
+		p, err := a.named(ctx, c)
 		if err == nil && !memory.ValidName(p) {
 			err = usageError{fmt.Errorf("--project %q: a project is [a-z0-9][a-z0-9._-]{0,62}", p)}
 		}
@@ -345,7 +346,11 @@ func (a *app) cmdWait() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return waitDone(c.Context(), cl, timeout)
+			err = waitDone(c.Context(), cl, timeout)
+			if err == nil && a.json {
+				err = a.printJSON(map[string]bool{"done": true})
+			}
+			return err
 		},
 	}
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait")

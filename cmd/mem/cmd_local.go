@@ -108,7 +108,11 @@ func (a *app) read(path string, stats bool) error {
 		}
 	}
 	st := r.Stats()
-	if why := st.Unsupported; why != "" {
+	why := st.Unsupported
+	if !stats && r.Format() == transcript.FormatUnknown && st.Bad+st.Records > 0 {
+		why = "in no format that is read"
+	}
+	if why != "" {
 		if stats && a.json {
 			if err := a.printJSON(st.Golden(filepath.Base(path))); err != nil {
 				return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -63,9 +62,6 @@ func (a *app) up(ctx context.Context, cfg wire.UpConfig, sample bool) error {
 	defer cancel(nil)
 	err = u.Run(ctx, func(r wire.Ready) {
 		fmt.Fprintf(a.out, "ready http=%s s3=%s\n", r.HTTP, r.S3)
-		if f, ok := a.out.(*os.File); ok {
-			_ = f.Sync() // a pipe has nothing to sync
-		}
 		if sample {
 			go func() {
 				if err := a.sample(ctx, u, r); err != nil && ctx.Err() == nil {

@@ -66,13 +66,33 @@ type app struct {
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer, getenv func(string) string) int {
-	a := &app{in: in, out: out, err: errOut, getenv: getenv}
+	printed := &output{w: out}
+	a := &app{in: in, out: printed, err: errOut, getenv: getenv}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(printed)
 	root.SetErr(errOut)
-	return a.exit(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = printed.err
+	}
+	return a.exit(err)
+}
+
+// output remembers that something could not be printed: a full disk behind a
+// redirection must not look like a command that is done.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // exit prints an error for people, with its cure, and gives the exit code.
