@@ -69,7 +69,7 @@ func TestChain(t *testing.T) {
 func TestPlaceWithoutMessage(t *testing.T) {
 	t.Parallel()
 	err := &fault.Error{Kind: fault.Unavailable, Where: "/data", Err: errors.New("not a directory")}
-	if d := cmp.Diff("/data: not a directory", err.Error()); d != "" {
-		t.Errorf("text (-want +got):\n%s", d)
+	if got, want := err.Error(), "/data: not a directory"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
