@@ -75,6 +75,15 @@ func cut(p memory.Piece) (kept []memory.Piece, injected, derived bool) {
 	return kept, injected, derived
 }
 
+// cutAll is cut for each piece.
+func cutAll(ps []memory.Piece) (kept []memory.Piece, injected, derived bool) {
+	for _, p := range ps {
+		k, i, d := cut(p)
+		kept, injected, derived = append(kept, k...), injected || i, derived || d
+	}
+	return kept, injected, derived
+}
+
 func blank(ps []memory.Piece) bool {
 	for i := range ps {
 		if strings.TrimSpace(ps[i].Text) != "" {

@@ -32,10 +32,14 @@ func text(b []byte, v span) string {
 // piece decodes a string value and says how its bytes follow from the text.
 // base is the offset of b[0] in the object.
 func piece(b []byte, v span, base int64) memory.Piece {
-	raw := b[v.s+1 : v.e-1]
+	return rawString(b[v.s+1:v.e-1], base+int64(v.s+1))
+}
+
+// rawString is piece for the inside of a string, or a part of it.
+func rawString(raw []byte, start int64) memory.Piece {
 	p := memory.Piece{
-		Start: base + int64(v.s+1),
-		End:   base + int64(v.e-1),
+		Start: start,
+		End:   start + int64(len(raw)),
 		Enc:   memory.Encoding{Codec: memory.CodecJSONString, Style: memory.StyleJS},
 	}
 	p.Text, p.Enc.Exceptions = decode(raw, memory.StyleJS, nil)

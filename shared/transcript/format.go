@@ -1,14 +1,14 @@
 package transcript
 
-// Formats that detection can name. The first four are read; of the others
+// Formats that detection can name. The first five are read; of the others
 // Turns yields nothing and Stats.Unsupported gives the name.
 const (
 	FormatClaude   = "claude-code"
 	FormatPi       = "pi"
 	FormatFlat     = "flat"
 	FormatMarkdown = "markdown"
-
 	FormatCodex    = "codex"
+
 	FormatGemini   = "gemini"
 	FormatCursor   = "cursor"
 	FormatAider    = "aider"

@@ -88,9 +88,9 @@ func TestGolden(t *testing.T) {
 			format := formats[filepath.Base(file)]
 			full := true
 			switch kind := filepath.Dir(file); kind {
-			case "claude-code", "pi":
+			case "claude-code", "pi", "codex":
 				format = kind
-			case "codex", "gemini", "cursor":
+			case "gemini", "cursor":
 				format, full = kind, false
 			}
 			if r.Format() != format {

@@ -21,6 +21,13 @@ type handler interface {
 	end()
 }
 
+// rescuer is a handler whose writer begins a record anew after a partial one
+// without a line end between. rescue gives the index after i at which a whole
+// record begins that ends the line, or -1.
+type rescuer interface {
+	rescue(b []byte, i int) int
+}
+
 // jsonl decodes lines of JSON values: a line may hold none, one or more.
 type jsonl struct {
 	r   *Reader
@@ -52,7 +59,7 @@ func (j *jsonl) line(ln line) {
 		s.Blank++
 		return
 	}
-	objects, values, broken := 0, 0, false
+	objects, values, broken, rescued := 0, 0, false, false
 	for i < len(b) {
 		e := -1
 		if b[i] == '{' {
@@ -71,6 +78,12 @@ func (j *jsonl) line(ln line) {
 		}
 		if e < 0 {
 			broken = true
+			if h, ok := j.h.(rescuer); ok {
+				if e = h.rescue(b, i); e > i {
+					i, rescued = e, true
+					continue
+				}
+			}
 			break
 		}
 		values++
@@ -80,7 +93,7 @@ func (j *jsonl) line(ln line) {
 		s.Joined++
 	}
 	switch {
-	case broken && !ln.ended:
+	case broken && !ln.ended && !rescued:
 		s.Pending = 1 // the writer may still be at it
 	case broken:
 		s.Bad++

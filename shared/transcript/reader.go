@@ -14,7 +14,8 @@ import (
 // bytes give other turns.
 //
 // History: t1 — Claude Code, pi v1 to v3, flat JSONL, Markdown.
-const ReaderVersion = "t1"
+// t2 — and Codex, Gemini, Cursor.
+const ReaderVersion = "t2"
 
 // MaxLineBytes is the default cap on one physical line, in bytes: real lines
 // reach 15 MB (formats.md section 0 rule 2); past the cap a line is skipped
@@ -124,6 +125,8 @@ func (r *Reader) newParser() parser {
 		return newJSONL(r, newFlat(r))
 	case FormatMarkdown:
 		return newMarkdown(r)
+	case FormatCodex:
+		return newJSONL(r, newCodex(r))
 	case FormatUnknown, FormatEmpty:
 	default:
 		r.stats.Unsupported = r.format

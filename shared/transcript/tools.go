@@ -20,6 +20,15 @@ func target(b []byte, input span, base int64) (memory.Piece, bool) {
 		return memory.Piece{}, false
 	}
 	ms, _ := members(b, input.s, nil)
+	best := targetOf(b, ms)
+	if !best.ok() {
+		return memory.Piece{}, false
+	}
+	return piece(b, best, base), true
+}
+
+// targetOf is the value of the most telling argument.
+func targetOf(b []byte, ms []member) span {
 	best, rank := span{}, len(targetKeys)
 	for _, m := range ms {
 		if !isString(b, m.val) || m.val.e-m.val.s <= 2 {
@@ -32,10 +41,7 @@ func target(b []byte, input span, base int64) (memory.Piece, bool) {
 			}
 		}
 	}
-	if !best.ok() {
-		return memory.Piece{}, false
-	}
-	return piece(b, best, base), true
+	return best
 }
 
 // maxTargetBytes is how much of a target Tool.Target repeats: it is a label;

@@ -62,3 +62,28 @@ func (w *window) flush(r *Reader) {
 
 // held are the turns that can still be marked.
 func (w *window) held() []memory.Turn { return w.turns[w.head:] }
+
+// retract takes back the turns of these Seqs, ascending, and numbers the later
+// ones anew. The first muted of them came before Options.From. It gives the
+// Seqs that are gone: those yielded already stay.
+func (r *Reader) retract(seqs []int, muted int) (gone []int) {
+	w := &r.win
+	gone = append(gone, seqs[:muted]...)
+	kept, k := w.turns[:w.head], muted
+	for _, t := range w.turns[w.head:] {
+		for k < len(seqs) && seqs[k] < t.Seq {
+			k++
+		}
+		if k < len(seqs) && seqs[k] == t.Seq {
+			w.bytes -= cost(&t)
+			gone = append(gone, t.Seq)
+			continue
+		}
+		t.Seq -= len(gone)
+		kept = append(kept, t)
+	}
+	clear(w.turns[len(kept):])
+	w.turns = kept
+	r.seq -= len(gone)
+	return gone
+}
