@@ -131,7 +131,7 @@ var Modules = []Third{
 	// s3serve serves with it; the tests of s3store talk to its own backend.
 	{Path: "github.com/versity/versitygw", Owners: []string{"shared/objstore/s3serve", "shared/objstore/s3store"}},
 	{Path: "go.etcd.io/bbolt", Owners: []string{"shared/index/bleveindex"}},
-	{Path: "go.yaml.in/yaml/v3", Owners: []string{"shared/questions"}},
+	{Path: "go.yaml.in/yaml/v3", Owners: []string{"shared/questions", "shared/transcript"}},
 	{Path: "knative.dev/func-go", Owners: []string{"shared/serve"}},
 	{Path: "modernc.org/sqlite", Owners: []string{"shared/index/sqliteindex"}},
 

@@ -21,6 +21,13 @@ type detector struct {
 	size    int
 	records int
 	scratch []member
+
+	base    string   // the key's last element
+	schemas []Schema // the user's
+	schema  *Schema  // that the format is read by
+	began   bool
+	doc     bool   // the first value does not end on its line: perhaps one document
+	line    string // format that a line of a document shows
 }
 
 // feed looks at one line, which the detector keeps. It returns the format and
@@ -32,14 +39,25 @@ func (d *detector) feed(ln line) (string, bool) {
 	b := trimLine(ln)
 	for i := skipSpace(b, 0); i < len(b); i = skipSpace(b, i) {
 		e := skipValue(b, i, 0)
+		if !d.began {
+			d.began = true
+			d.doc = e < 0 && (b[i] == '{' || b[i] == '[')
+		}
 		if e < 0 {
 			break
 		}
 		if b[i] == '{' {
 			d.records++
 			d.scratch, _ = members(b, i, d.scratch[:0])
-			if f := formatOf(b, d.scratch, d.records == 1); f != "" {
+			f := d.described(b, d.scratch)
+			if f == "" {
+				f = formatOf(b, d.scratch, d.records == 1)
+			}
+			if f != "" && !d.doc {
 				return f, true
+			}
+			if d.line == "" {
+				d.line = f
 			}
 		}
 		i = e
@@ -53,7 +71,7 @@ func (d *detector) feed(ln line) (string, bool) {
 // formatOf names the format that one record shows, or "".
 func formatOf(b []byte, ms []member, first bool) string {
 	var v struct {
-		typ, id, role, content, message, payload, session, project, set, claude, messages, conv, prompt, answer, mapping, node, chat, parent, instr, ts span
+		typ, id, role, content, message, payload, session, project, set, claude, messages, info, mapping, node, parent, instr, ts span
 	}
 	for _, m := range ms {
 		switch string(m.key) {
@@ -79,18 +97,12 @@ func formatOf(b []byte, ms []member, first bool) string {
 			v.claude = m.val
 		case "messages":
 			v.messages = m.val
-		case "conversations", "conversation":
-			v.conv = m.val
-		case "prompt":
-			v.prompt = m.val
-		case "completion", "chosen":
-			v.answer = m.val
+		case "info":
+			v.info = m.val
 		case "mapping":
 			v.mapping = m.val
 		case "current_node":
 			v.node = m.val
-		case "chat_messages":
-			v.chat = m.val
 		case "parentId":
 			v.parent = m.val
 		case "instructions":
@@ -129,17 +141,19 @@ func formatOf(b []byte, ms []member, first bool) string {
 	case v.claude.ok(), typ == "file-history-snapshot", v.session.ok() && typ != "",
 		(typ == "user" || typ == "assistant") && role != "":
 		return FormatClaude
-	case isArray(b, v.messages):
-		return FormatOpenAI
-	case isArray(b, v.conv):
-		return FormatShareGPT
-	case v.prompt.ok() && v.answer.ok():
+	case isArray(b, v.messages) && isObject(b, v.info):
+		return FormatOpenCode
+	case isTRL(ms):
 		return FormatTRL
-	case v.mapping.ok() && v.node.ok():
+	case isObject(b, v.mapping) && v.node.ok():
 		return FormatChatGPT
-	case isArray(b, v.chat):
-		return FormatClaudeAI
-	case isString(b, v.role) && v.content.ok():
+	}
+	for i := range builtin() {
+		if s := &builtin()[i]; s.matches("", b, ms) {
+			return s.Name
+		}
+	}
+	if isString(b, v.role) && v.content.ok() {
 		return FormatFlat
 	}
 	return ""
@@ -164,9 +178,12 @@ func (d *detector) last() string {
 	switch {
 	case len(body) == 0 && d.size == 0:
 		return FormatEmpty
-	case d.records == 0 && (bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))):
-		if f := wholeFormat(body); f != "" {
+	case (d.records == 0 || d.doc) && (bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))):
+		if f := d.document(body); f != "" {
 			return f
+		}
+		if d.line != "" {
+			return d.line
 		}
 	case d.records > 0:
 		return FormatUnknown
@@ -185,6 +202,62 @@ func (d *detector) last() string {
 		return FormatEmpty
 	}
 	return FormatMarkdown
+}
+
+// described names the user's schema that a record fits, or "".
+func (d *detector) described(b []byte, ms []member) string {
+	for i := range d.schemas {
+		if s := &d.schemas[i]; s.matches(d.base, b, ms) {
+			d.schema = s
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// document names the format of a file that is one JSON value, by the members
+// of its first record as far as b has them.
+func (d *detector) document(b []byte) string {
+	i := 0
+	if b[0] == '[' {
+		i = skipSpace(b, 1)
+	}
+	ms := partial(b, i)
+	if f := d.described(b, ms); f != "" {
+		return f
+	}
+	f := wholeFormat(b)
+	if f == FormatOpenAI && b[0] == '[' && isCline(d.base, b) {
+		return FormatCline
+	}
+	return f
+}
+
+// partial is members for an object that b may cut off. Of the value where b
+// ends only the beginning is there, if it is an object or array.
+func partial(b []byte, i int) []member {
+	ms, e := members(b, i, nil)
+	if e >= 0 || i >= len(b) || b[i] != '{' {
+		return ms
+	}
+	at := i + 1
+	if len(ms) > 0 {
+		at = skipSpace(b, ms[len(ms)-1].val.e) + 1
+	}
+	if at = skipSpace(b, min(at, len(b))); at >= len(b) || b[at] != '"' {
+		return ms
+	}
+	key, at := skipKey(b, at+1)
+	if at < 0 {
+		return ms
+	}
+	if at = skipSpace(b, at); at >= len(b) || b[at] != ':' {
+		return ms
+	}
+	if at = skipSpace(b, at+1); at < len(b) && (b[at] == '{' || b[at] == '[') {
+		ms = append(ms, member{key, span{at, len(b)}})
+	}
+	return ms
 }
 
 // mostlyUTF8 tells text from binary: at most one byte in a hundred is wrong.
@@ -214,6 +287,8 @@ func wholeFormat(b []byte) string {
 			return FormatChatGPT
 		case top["chat_messages"]:
 			return FormatClaudeAI
+		case top["prompt"] && (top["completion"] || top["chosen"]) || top["chosen"] && top["rejected"]:
+			return FormatTRL
 		case top["messages"]:
 			return FormatOpenAI
 		}
@@ -230,6 +305,8 @@ func wholeFormat(b []byte) string {
 		return FormatChatGPT
 	case top["chat_messages"]:
 		return FormatClaudeAI
+	case top["prompt"] && (top["completion"] || top["chosen"]) || top["chosen"] && top["rejected"]:
+		return FormatTRL
 	case top["messages"]:
 		return FormatOpenAI
 	}

@@ -18,6 +18,7 @@ const (
 	FormatChatGPT  = "chatgpt-export"
 	FormatClaudeAI = "claude-ai-export"
 	FormatOpenCode = "opencode-export"
+	FormatCline    = "cline" // and Roo
 	FormatUnknown  = "unknown"
 	FormatEmpty    = "empty"
 )

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"io"
+	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -30,6 +31,7 @@ type line struct {
 	off   int64  // of b[0] in the object
 	no    int    // from 1
 	ended bool   // by an LF
+	part  bool   // the line goes on in the next one: see lines.pieces
 }
 
 // lines splits on LF bytes only, in bounded memory, and hashes what it reads.
@@ -42,6 +44,11 @@ type lines struct {
 	off     int64 // of buf[a]
 	eof     bool
 	err     error // of I/O
+
+	// pieces gives a long line in parts of about readSize, so that a document
+	// of one line may be of any size: its reader puts records together itself.
+	pieces bool
+	given  int64 // bytes of the present line that were given in parts
 
 	// The hash runs beside the parsing of the same bytes: done is set while it
 	// does, and all below belongs to it until done is closed.
@@ -86,6 +93,9 @@ func (l *lines) next() (line, bool) {
 		l.scanned = l.n
 		if l.eof {
 			if l.a == l.n {
+				if l.given > 0 { // the last part was the line's end after all
+					l.note(0)
+				}
 				return line{}, false
 			}
 			ln := line{b: l.buf[l.a:l.n], off: l.off}
@@ -98,6 +108,13 @@ func (l *lines) next() (line, bool) {
 			}
 			return ln, true
 		}
+		if l.pieces && l.n-l.a >= readSize {
+			k := wholeRunes(l.buf[l.a:l.n])
+			ln := line{b: l.buf[l.a : l.a+k], off: l.off, no: l.count + 1, part: true}
+			l.advance(l.a + k)
+			l.given += int64(k)
+			return ln, true
+		}
 		if l.n-l.a > l.max {
 			l.skip()
 			continue
@@ -108,7 +125,37 @@ func (l *lines) next() (line, bool) {
 
 func (l *lines) note(size int64) {
 	l.count++
-	l.maxLine = max(l.maxLine, size)
+	l.maxLine = max(l.maxLine, l.given+size)
+	l.given = 0
+}
+
+// wholeRunes is the length of b without a rune that its end cuts.
+func wholeRunes(b []byte) int {
+	for k := len(b) - 1; k >= 0 && k > len(b)-utf8.UTFMax; k-- {
+		if utf8.RuneStart(b[k]) {
+			if !utf8.FullRune(b[k:]) {
+				return k
+			}
+			break
+		}
+	}
+	return len(b)
+}
+
+// first is the first byte of the object that is neither white space nor a
+// byte order mark, looked for in the first readSize bytes; 0 when there is none.
+func (l *lines) first() byte {
+	for {
+		b := bytes.TrimPrefix(l.buf[l.a:l.n], []byte("\ufeff"))
+		if i := skipSpace(b, 0); i < len(b) {
+			return b[i]
+		}
+		if l.eof || l.n-l.a >= readSize {
+			return 0
+		}
+		l.fill()
+		l.scanned = l.a // nobody has looked for lines yet
+	}
 }
 
 func (l *lines) advance(to int) {

@@ -14,7 +14,8 @@ import (
 // bytes give other turns.
 //
 // History: t1 — Claude Code, pi v1 to v3, flat JSONL, Markdown.
-// t2 — and Codex, Gemini, Cursor.
+// t2 — and Codex, Gemini, Cursor, OpenAI messages, ShareGPT, TRL, OpenCode,
+// Cline, Aider, ChatGPT and Claude.ai exports, agent loops, plain text, schemas.
 const ReaderVersion = "t2"
 
 // MaxLineBytes is the default cap on one physical line, in bytes: real lines
@@ -42,6 +43,9 @@ type Options struct {
 	// object give no turn and are not counted. They are still read, because
 	// turn ids and the queue of typed-ahead prompts depend on them.
 	From int64
+	// Schemas are formats that the user describes. They are tried before the
+	// formats that this package knows, in this order; the first that fits wins.
+	Schemas []Schema
 }
 
 // parser reads the lines of one format.
@@ -59,6 +63,7 @@ type Reader struct {
 	lines   *lines
 	inflate *inflated
 	held    []line // lines read for detection
+	schema  *Schema
 	parser  parser
 
 	yield func(memory.Turn, error) bool
@@ -97,7 +102,8 @@ func Open(r io.Reader, opt Options) (rd *Reader, err error) {
 	}
 	rd.stats.init()
 	rd.stats.Compression = kind
-	det := detector{hint: hintOf(opt.Object)}
+	det := detector{hint: hintOf(opt.Object), base: rd.base, schemas: opt.Schemas}
+	rd.lines.pieces = rd.lines.first() == '['
 	for settled := false; !settled; {
 		ln, ok := rd.lines.next()
 		if !ok {
@@ -105,17 +111,22 @@ func Open(r io.Reader, opt Options) (rd *Reader, err error) {
 			break
 		}
 		rd.format, settled = det.feed(ln)
+		rd.lines.pieces = rd.lines.pieces && (det.doc || !det.began)
 	}
 	if rd.lines.err != nil {
 		return nil, fault.As(fault.Unavailable, rd.lines.err)
 	}
 	rd.held = det.held
+	rd.schema = det.schema
 	rd.stats.Format = rd.format
 	rd.parser = rd.newParser()
 	return rd, nil
 }
 
 func (r *Reader) newParser() parser {
+	if p := r.newDocument(); p != nil {
+		return p
+	}
 	switch r.format {
 	case FormatClaude:
 		return newJSONL(r, newClaude(r))
@@ -171,7 +182,7 @@ func (r *Reader) Turns() iter.Seq2[memory.Turn, error] {
 			}
 			return
 		}
-		r.unmute(r.lines.off, 0)
+		r.unmute(line{off: r.lines.off})
 		r.parser.end()
 		r.win.flush(r)
 	}
@@ -179,7 +190,7 @@ func (r *Reader) Turns() iter.Seq2[memory.Turn, error] {
 
 // take hands one line to the parser.
 func (r *Reader) take(ln line) {
-	r.unmute(ln.off, len(ln.b))
+	r.unmute(ln)
 	if !validUTF8(ln.b) {
 		r.stats.BadUTF8++
 	}
@@ -187,14 +198,14 @@ func (r *Reader) take(ln line) {
 }
 
 // unmute starts to count and to yield when the resumed part begins.
-func (r *Reader) unmute(off int64, size int) {
-	if !r.muted || off < r.opt.From {
+func (r *Reader) unmute(ln line) {
+	if !r.muted || ln.off < r.opt.From {
 		return
 	}
 	r.muted = false
 	r.stats.restart()
-	r.lines.tooLong0, r.lines.maxLine = r.lines.tooLong, int64(size)
-	if r.lines.count0 = r.lines.count; off < r.lines.off {
+	r.lines.tooLong0, r.lines.maxLine = r.lines.tooLong, int64(len(ln.b))
+	if r.lines.count0 = r.lines.count; ln.off < r.lines.off && !ln.part {
 		r.lines.count0-- // this line counts
 	}
 }
