@@ -142,3 +142,109 @@ func TestClaudeAIExport(t *testing.T) {
 		t.Errorf("turns %+v", turns)
 	}
 }
+
+func TestTRL(t *testing.T) {
+	t.Parallel()
+	data := `{"prompt":"Which driver?","completion":"pgx v5."}
+{"chosen":"Use pgx.","prompt":"Which?","rejected":"Use lib/pq."}
+{"prompt":[{"role":"user","content":"a"}],"chosen":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"rejected":[{"role":"assistant","content":"c"}]}
+{"chosen":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}],"rejected":[{"role":"user","content":"x"},{"role":"assistant","content":"z"}]}
+{"chosen":"\n\nHuman: What?\n\nAssistant: This.\n\nHuman: Sure?","rejected":"\n\nHuman: What?\n\nAssistant: That."}
+{"prompt":"p","completion":"bad","label":false}
+`
+	reads(t, "x.jsonl", data, transcript.FormatTRL, []string{
+		"user text: Which driver?", "assistant text: pgx v5.",
+		"user text: Which?", "assistant text: Use pgx.", "assistant text abandoned: Use lib/pq.",
+		"user text: a", "assistant text: b", "assistant text abandoned: c",
+		"user text: x", "assistant text: y", "assistant text abandoned: z",
+		"user text: What?", "assistant text: This.", "user text: Sure?", "user text abandoned: What?", "assistant text abandoned: That.",
+		"user text: p", "assistant text abandoned: bad",
+	})
+	reads(t, "x.json", "[\n {\n  \"prompt\": \"p\",\n  \"completion\": \"c\"\n }\n]\n", transcript.FormatTRL, []string{"user text: p", "assistant text: c"})
+}
+
+func TestOpenCode(t *testing.T) {
+	t.Parallel()
+	data := `{
+  "info": {"id": "ses_1", "directory": "/w/shop", "version": "1.0.1", "time": {"created": 1767323045000}},
+  "messages": [
+    {
+      "info": {"id": "msg_1", "role": "user", "sessionID": "ses_1", "time": {"created": 1767323046000}},
+      "parts": [{"type": "text", "text": "fix it"}, {"type": "text", "text": "Called the Read tool", "synthetic": true}, {"type": "file", "url": "data:"}]
+    },
+    {
+      "info": {"id": "msg_2", "role": "assistant", "time": {"created": 1767323047000}, "path": {"cwd": "/w/shop/api", "root": "/w/shop"}},
+      "parts": [
+        {"type": "step-start"},
+        {"type": "reasoning", "text": "hm"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool", "callID": "c1", "tool": "bash", "state": {"status": "completed", "input": {"command": "go test"}, "output": "ok"}},
+        {"type": "tool", "callID": "c2", "tool": "webfetch", "state": {"status": "error", "input": {"url": "http://x"}, "error": "404"}},
+        {"type": "tool", "callID": "c3", "tool": "edit", "state": {"status": "running", "input": {"filePath": "a.go"}}},
+        {"type": "later"}
+      ]
+    },
+    {"info": {"id": "msg_3", "role": "assistant", "summary": true}, "parts": [{"type": "text", "text": "summary of it"}]}
+  ]
+}
+`
+	want := []string{
+		"user text: fix it", "injected text: Called the Read tool", "assistant text: I look.", "assistant tool_call bash: go test", "tool tool_result bash: ok",
+		"assistant tool_call webfetch: http://x", "tool tool_result webfetch error web: 404", "assistant tool_call edit: a.go", "summary text: summary of it",
+	}
+	turns, r := reads(t, "export.json", data, transcript.FormatOpenCode, want)
+	if turns[0].ID != "ses_1-"+turns[0].ID[6:22]+"/msg_1" || turns[0].Cwd != "/w/shop" || turns[2].Cwd != "/w/shop/api" || turns[8].TimeQuality != memory.TimeHeader {
+		t.Errorf("id %q, cwd %q and %q", turns[0].ID, turns[0].Cwd, turns[2].Cwd)
+	}
+	if s := r.Stats(); s.Unknown["part/later"] != 1 || s.Dropped["thinking"] != 1 || s.Records != 1 {
+		t.Errorf("counts %+v", s.Counts)
+	}
+	reads(t, "export.json", strings.ReplaceAll(data, "\n", ""), transcript.FormatOpenCode, want)
+}
+
+func TestCline(t *testing.T) {
+	t.Parallel()
+	data := `[{"role":"user","content":[{"type":"text","text":"<task>\nadd a retry\n</task>"},{"type":"text","text":"<environment_details>\n# Current Working Directory (/w/shop) Files\na.go\n</environment_details>"}],"ts":1767323045000},
+{"role":"assistant","content":[{"type":"text","text":"I read it."},{"type":"tool_use","id":"t1","name":"read_file","input":{"path":"a.go"}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"package a"}]},{"type":"text","text":"[execute_command for 'go test'] Result:"},{"type":"text","text":"FAIL"},{"type":"text","text":"[write_to_file for 'a.go'] Result:\n\nThe user denied this operation and provided the following feedback:\n<feedback>\nuse tabs\n</feedback>"}]},
+{"role":"assistant","content":"<read_file>\n<path>b.go</path>\n</read_file>"},
+{"role":"user","content":[{"type":"text","text":"[read_file for 'b.go'] Result:\n\npackage b\n<environment_details>x</environment_details>"},{"type":"text","text":"[ERROR] You did not use a tool"}]},
+{"role":"user","content":[{"type":"text","text":"[ask_followup_question for 'why?'] Result:\n\n<answer>\nbecause\n</answer>"},{"type":"text","text":"plain words"}]}]`
+	turns, r := reads(t, "api_conversation_history.json", data, transcript.FormatCline, []string{
+		"user text: add a retry", "assistant text: I read it.", "assistant tool_call read_file: a.go", "tool tool_result read_file: package a",
+		"tool tool_result execute_command: FAIL", "user feedback: use tabs", "assistant text: <read_file>\n<path>b.go</path>\n</read_file>",
+		"tool tool_result read_file: package b", "injected text: [ERROR] You did not use a tool", "user text: because", "user text: plain words",
+	})
+	for _, turn := range turns {
+		if turn.Cwd != "/w/shop" {
+			t.Errorf("turn %s: cwd %q", turn.ID, turn.Cwd)
+		}
+	}
+	if turns[0].TimeQuality != memory.TimeExact || r.Stats().Dropped["environment_details"] != 2 {
+		t.Errorf("time %s, counts %+v", turns[0].TimeQuality, r.Stats().Counts)
+	}
+}
+
+func TestChatGPT(t *testing.T) {
+	t.Parallel()
+	node := func(id, parent, role, rest, kids string) string {
+		return `"` + id + `":{"id":"` + id + `","parent":"` + parent + `","children":[` + kids + `],"message":{"id":"` + id + `","author":{"role":"` + role + `"},"create_time":1767323045.5,` + rest + `}}`
+	}
+	say := func(s string) string { return `"content":{"content_type":"text","parts":["` + s + `"]},"recipient":"all"` }
+	data := `[{"title":"t","create_time":1767323045.1,"mapping":{"root":{"id":"root","message":null,"parent":null,"children":["a"]},` +
+		strings.Join([]string{
+			node("d", "b", "assistant", say("final"), ""),
+			node("a", "root", "system", say(""), `"b"`),
+			node("b", "a", "user", say("asked"), `"c","d"`),
+			node("c", "b", "assistant", say("an answer not kept"), ""),
+			node("e", "d", "assistant", `"content":{"content_type":"code","text":"print(1)"},"recipient":"python"`, ""),
+			node("f", "e", "tool", say("1"), ""),
+			node("g", "f", "user", `"content":{"content_type":"multimodal_text","parts":[{"content_type":"image_asset_pointer"},"see"]}`, ""),
+		}, ",") + `},"current_node":"g","conversation_id":"0a0a0a0a-0000-4000-8000-000000000001"}]`
+	turns, _ := reads(t, "conversations.json", data, transcript.FormatChatGPT, []string{
+		"user text: asked", "assistant text: final", "assistant tool_call python: print(1)", "tool tool_result: 1", "user text: see", "assistant text abandoned: an answer not kept",
+	})
+	if turns[0].ID != "0a0a0a0a-0000-4000-8000-000000000001/b" || turns[0].TimeQuality != memory.TimeExact {
+		t.Errorf("turn %+v", turns[0])
+	}
+}
