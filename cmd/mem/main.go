@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +69,7 @@ type app struct {
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer, getenv func(string) string) int {
-	printed := &output{w: out}
+	printed := &output{w: out, screen: isTerminal(out)}
 	a := &app{in: in, out: printed, err: errOut, getenv: getenv}
 	root := a.root()
 	root.SetArgs(args)
@@ -80,19 +83,40 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	return a.exit(err)
 }
 
-// output remembers that something could not be printed: a full disk behind a
-// redirection must not look like a command that is done.
+// output is where answers go. It remembers that something could not be printed:
+// a full disk behind a redirection must not look like a command that is done.
+// On a terminal a transcript's control characters are shown and not obeyed: they
+// could hide, retitle or overwrite what stands on the screen. A pipe gets every
+// byte.
 type output struct {
-	w   io.Writer
-	err error
+	w      io.Writer
+	screen bool
+	err    error
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	if err != nil && o.err == nil {
-		o.err = err
+	b := p
+	if o.screen {
+		b = visible(p)
 	}
-	return n, err
+	if _, err := o.w.Write(b); err != nil {
+		if o.err == nil {
+			o.err = err
+		}
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// visible puts U+FFFD in place of control characters other than tab and line
+// feed: C0, DEL, and C1, which terminals obey as they do ESC.
+func visible(p []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return utf8.RuneError
+		}
+		return r
+	}, p)
 }
 
 // exit prints an error for people, with its cure, and gives the exit code.

@@ -1,0 +1,4 @@
+package main
+
+// Visible is visible, for tests.
+var Visible = visible
