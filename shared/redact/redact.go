@@ -22,14 +22,18 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
 // RulesVersion is recorded in every source record; a span is checked by the
 // rules that made it.
 //
-// History: r1 — first set.
-const RulesVersion = "r1"
+// History: r1 — first set. r2 — the rules of gitleaks 8.30.1, values by name in
+// the shapes of shells, files and programs, secrets written over joints, values
+// known from elsewhere in the text, placeholders; the fingerprint of a secret no
+// longer depends on how it is escaped.
+const RulesVersion = "r2"
 
 // OwnTokenPrefix begins every API token that Mneme mints, so that its own
 // credentials are masked too. At least 20 letters or digits follow it.
@@ -43,31 +47,83 @@ type Mark struct {
 }
 
 // Redactor masks secrets under one tenant's key. It is safe for concurrent use.
-type Redactor struct{ key []byte }
+type Redactor struct {
+	key      []byte
+	patterns []Pattern
+	version  string
+}
+
+// Options adds to the built-in rules.
+type Options struct {
+	Patterns []Pattern // of the user, from ParsePatterns; tried before the built-in rules
+}
 
 // New makes a Redactor whose fingerprints are keyed by tenantKey.
-func New(tenantKey []byte) *Redactor { return &Redactor{key: []byte(string(tenantKey))} }
+func New(tenantKey []byte) *Redactor { return NewWith(tenantKey, Options{}) }
+
+// NewWith is New with options.
+func NewWith(tenantKey []byte, o Options) *Redactor {
+	return &Redactor{key: []byte(string(tenantKey)), patterns: slices.Clone(o.Patterns), version: versionOf(o.Patterns)}
+}
+
+// Version names the rules in force: RulesVersion, and a hash of the user's
+// patterns where there are any, such as "r2+1f0c9a3e".
+func (r *Redactor) Version() string { return r.version }
 
 // Redact replaces each secret in text by [REDACTED:kind:fingerprint], where the
 // fingerprint is 6 hex digits of the HMAC-SHA256 of the secret under the
 // tenant key. Marks are ascending and do not overlap. Redact of its own output
 // changes nothing. Text without a secret is returned as it is, with nil marks.
 func (r *Redactor) Redact(text string) (string, []Mark) {
-	found := scan(text)
-	if len(found) == 0 {
+	all := r.pass(text)
+	if len(all) == 0 {
 		return text, nil
 	}
+	out, marks := r.write(text, all)
+	// A mark changes what stands around it: look again until nothing is found.
+	for range maxPasses {
+		more := r.pass(out)
+		if len(more) == 0 {
+			break
+		}
+		k, shift := 0, 0 // marks before a find, and how far they moved it
+		for i := range more {
+			for k < len(marks) && marks[k].OutEnd <= more[i].start {
+				shift = marks[k].End - marks[k].OutEnd
+				k++
+			}
+			more[i].start += shift
+			more[i].end += shift
+		}
+		all = append(all, more...)
+		slices.SortFunc(all, func(a, b found) int { return a.start - b.start })
+		out, marks = r.write(text, all)
+	}
+	return out, marks
+}
+
+// maxPasses bounds the looks at a text. Every text seen so far is done after
+// the second.
+const maxPasses = 16
+
+// pass finds what one look finds.
+func (r *Redactor) pass(text string) []found {
+	return same(text, merge(userFinds(text, r.patterns), scan(text)))
+}
+
+// write replaces the finds, which are ascending and apart.
+func (r *Redactor) write(text string, all []found) (string, []Mark) {
 	var out strings.Builder
-	out.Grow(len(text) + 16*len(found))
-	marks := make([]Mark, 0, len(found))
+	out.Grow(len(text) + 16*len(all))
+	marks := make([]Mark, 0, len(all))
 	at := 0
-	for _, f := range found {
+	for _, f := range all {
 		out.WriteString(text[at:f.start])
 		m := Mark{Start: f.start, End: f.end, OutStart: out.Len(), Kind: f.kind}
 		out.WriteString(markOpen)
 		out.WriteString(f.kind)
 		out.WriteByte(':')
-		out.WriteString(r.fingerprint(text[f.start:f.end]))
+		out.WriteString(r.fingerprint(f.value(text)))
 		out.WriteByte(']')
 		m.OutEnd = out.Len()
 		marks = append(marks, m)
@@ -94,7 +150,7 @@ func markLen(s string) int {
 		return 0
 	}
 	i := len(markOpen)
-	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] == '_') {
+	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] == '_' || i > len(markOpen) && isNum(s[i])) {
 		i++
 	}
 	if i == len(markOpen) || len(s) < i+hexDigits+2 || s[i] != ':' || s[i+1+hexDigits] != ']' {

@@ -75,7 +75,7 @@ func TestMasks(t *testing.T) {
 		{"long value", "SESSION_TOKEN=" + strings.Repeat(rnd36, 40) + " x", "SESSION_TOKEN=[REDACTED:token] x"},
 		{"url", "postgres://app:s3cr3t@db.local:5432/x", "postgres://app:[REDACTED:url_password]@db.local:5432/x"},
 		{"url with at sign", "https://u:p@ss1@host/x", "https://u:[REDACTED:url_password]@host/x"},
-		{"url plain word", "redis://user:password@cache", "redis://user:[REDACTED:url_password]@cache"},
+		{"url plain word", "redis://user:letmein@cache", "redis://user:[REDACTED:url_password]@cache"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,18 +6,36 @@ import "strings"
 type found struct {
 	start, end int
 	kind       string
+	// secret is what the fingerprint is made of where that is not the bytes of
+	// the text: without escapes, joints and a PEM block's line ends.
+	secret string
+}
+
+func (f found) value(text string) string {
+	if f.secret != "" {
+		return f.secret
+	}
+	return text[f.start:f.end]
 }
 
 // Byte classes of the one pass over the text. Nearly every byte is wordByte or
 // other and costs one table look-up; a rule is tried only where a word begins
-// with two letters that begin a known prefix, at a separator, or at a bracket.
+// with two letters that begin a known prefix, at a separator, or at a sign.
 const (
 	other = iota
 	wordByte
 	sepByte   // = and : may assign
-	dashByte  // - may open a PEM block
+	dashByte  // - may open a PEM block or a flag
 	brackByte // [ may open a mark
 	slashByte // \ may stand before an escaped letter
+	commaByte // , between a name and a value
+	callByte  // ( behind the name of a function
+	tagByte   // > at the end of a tag
+	atByte    // @ between a password and a host
+	tildeByte // ~ in a client secret of Azure
+	dotByte   // . in a token of Discord
+	escByte   // ESC opens a terminal's colour
+	pctByte   // % may open an escape of a URL
 )
 
 var class = func() (t [256]uint8) {
@@ -29,126 +47,202 @@ var class = func() (t [256]uint8) {
 	}
 	t['='], t[':'] = sepByte, sepByte
 	t['-'], t['['], t['\\'] = dashByte, brackByte, slashByte
+	t[','], t['('], t['>'], t['@'], t['~'], t['.'], t[0x1b], t['%'] = commaByte, callByte, tagByte, atByte, tildeByte, dotByte, escByte, pctByte
 	return t
 }()
 
 // scan gives the secrets of text in order.
 func scan(text string) []found {
 	var out []found
+	from := 0 // behind the last secret or mark: no rule looks left of it
 	add := func(f found) int {
+		if f.start < from || f.end <= f.start || overMark(text[f.start:f.end]) {
+			return 0
+		}
 		out = append(out, f)
-		return f.end
+		from = f.end
+		if f.kind == "aws_key_id" {
+			if g, ok := awsPair(text, f); ok && !overMark(text[f.end:g.end]) {
+				out = append(out, g)
+				from = g.end
+			}
+		}
+		return from
 	}
 	for i := 0; i < len(text); {
+		var f found
+		var ok bool
 		switch class[text[i]] {
 		case wordByte:
 			if i+1 < len(text) && starts[text[i]][text[i+1]>>6]>>(text[i+1]&63)&1 != 0 {
-				if f, ok := tokenAt(text, i); ok {
-					i = add(f)
-					continue
+				if f, ok = wordAt(text, from, i); ok {
+					if e := add(f); e > 0 {
+						i = e
+						continue
+					}
 				}
 			}
 			for i++; i < len(text) && class[text[i]] == wordByte; i++ {
 			}
-		case sepByte:
-			if f, ok := assigned(text, i); ok {
-				i = add(f)
-				continue
-			}
+			continue
+		case other:
 			i++
+			continue
+		case sepByte:
+			if text[i] == ':' {
+				if kubeName(text, from, i) {
+					added := false
+					for _, g := range kubeData(text, i) {
+						if e := add(g); e > 0 {
+							i, added = e, true
+						}
+					}
+					if added {
+						continue
+					}
+				}
+			}
+			f, ok = assigned(text, from, i)
 		case dashByte:
 			if strings.HasPrefix(text[i:], pemOpen) {
-				if f, ok := pemAt(text, i); ok {
-					i = add(f)
+				if f, ok = pemAt(text, i); !ok {
+					i += len(pemOpen)
 					continue
 				}
-				i += len(pemOpen)
+			} else {
+				f, ok = flagAt(text, from, i)
+			}
+		case brackByte:
+			if n := markLen(text[i:]); n > 0 {
+				i += n
+				from = i
 				continue
 			}
-			i++
-		case brackByte:
-			i += max(1, markLen(text[i:]))
 		case slashByte:
-			// In quoted code `\n` stands before the next word's first letter.
-			if i++; i < len(text) && strings.IndexByte("nrtbf", text[i]) >= 0 {
-				i++
+			i += escapeLen(text[i:])
+			continue
+		case commaByte:
+			f, ok = commaPair(text, from, i)
+		case callByte:
+			f, ok = callAt(text, from, i)
+		case tagByte:
+			f, ok = tagAt(text, from, i)
+		case atByte:
+			f, ok = atSign(text, from, i)
+		case tildeByte:
+			f, ok = azureAt(text, from, i)
+		case dotByte:
+			f, ok = discordAt(text, from, i)
+		case escByte:
+			i += colourLen(text[i:])
+			continue
+		case pctByte:
+			if i+2 < len(text) && isHex(text[i+1]) && isHex(text[i+2]) {
+				i += 3
+				continue
 			}
-		default:
-			i++
 		}
+		if ok {
+			if e := add(f); e > 0 {
+				i = e
+				continue
+			}
+		}
+		i++
 	}
 	return out
 }
 
-const (
-	pemOpen = "-----BEGIN "
-	pemKey  = "PRIVATE KEY"
-	pemDash = "-----"
-)
-
-// pemAt reads a private key block: to its END line, or, when that is missing,
-// as far as base64 goes. Line ends may be written as \n.
-func pemAt(text string, i int) (found, bool) {
-	head := text[i+len(pemOpen):]
-	k := strings.Index(head, pemDash)
-	if k < 0 || k > 64 || !strings.Contains(head[:k], pemKey) || strings.ContainsAny(head[:k], "\n[") {
-		return found{}, false
+// wordAt tries the rules of a word that begins at i.
+func wordAt(text string, from, i int) (found, bool) {
+	q := pairs[pairKey(text[i:])]
+	if f, ok := q.tokenAt(text, i); ok {
+		return f, true
 	}
-	body := i + len(pemOpen) + k + len(pemDash)
-	end := body
-	for end < len(text) {
-		switch c := text[end]; {
-		case isBase64(c), c == '\n', c == '\r', c == ' ', c == '\t', c == '\\', c == '"', c == '\'', c == ',', c == ':', c == '-', c == '>', c == '|', c == '#', c == '*':
-			// Headers of old keys ("Proc-Type: 4,ENCRYPTED"), quoting and
-			// comment signs stand between the lines.
-			if c == '-' && strings.HasPrefix(text[end:], "-----END ") {
-				if e := strings.Index(text[end+9:], pemDash); e >= 0 && e <= 64 && !strings.Contains(text[end+9:end+9+e], "\n") {
-					return found{i, end + 9 + e + len(pemDash), "private_key"}, true
-				}
-			}
-			if c == '-' && strings.HasPrefix(text[end:], pemOpen) {
-				if trimEnd(text, body, end)-body < minPEMLine {
-					return found{}, false
-				}
-				return found{i, trimEnd(text, body, end), "private_key"}, true
-			}
-			end++
-			continue
-		}
-		break
+	if q.webhook {
+		return webhookAt(text, i)
 	}
-	// No END: keep the lines that are base64 and nothing else.
-	end = body
-	for {
-		j := end
-		for j < len(text) && (text[j] == '\n' || text[j] == '\r' || text[j] == ' ' || text[j] == '\t') {
-			j++
+	if q.mid {
+		if text[i] == 's' {
+			return vaultAt(text, from, i)
 		}
-		for strings.HasPrefix(text[j:], `\n`) || strings.HasPrefix(text[j:], `\r`) {
-			j += 2
-		}
-		k := j
-		for k < len(text) && isBase64(text[k]) {
-			k++
-		}
-		if k-j < minPEMLine {
-			break
-		}
-		end = k
+		return terraformAt(text, from, i)
 	}
-	if end == body {
-		return found{}, false // a mention of the header, no key
+	for _, w := range q.words {
+		if strings.HasPrefix(text[i:], w) {
+			return spacedAt(text, from, i)
+		}
 	}
-	return found{i, end, "private_key"}, true
+	return found{}, false
 }
 
-// minPEMLine tells a line of a key from the next word of prose.
-const minPEMLine = 24
-
-func trimEnd(text string, from, to int) int {
-	return from + len(strings.TrimRight(text[from:to], " \t\r\n"))
+func kubeName(text string, from, i int) bool {
+	e := i
+	for e > from && i-e < 3 && (text[e-1] == '"' || text[e-1] == '\\') {
+		e--
+	}
+	switch {
+	case e-4 >= from && text[e-4:e] == "data" && (e-4 == from || !isName(text[e-5])):
+	case e-10 >= from && text[e-10:e] == "stringData":
+	default:
+		return false
+	}
+	return kubeSecret(text, e)
 }
 
-func isBase64(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '+' || c == '/' || c == '='
+// overMark says that s holds a mark or the begin of one.
+func overMark(s string) bool { return strings.Contains(s, markOpen) }
+
+// escapeLen is the length of an escape: `\n` stands before the next word's
+// first letter, `\u0026` and `\x1b[31m` too.
+func escapeLen(s string) int {
+	if len(s) < 2 {
+		return 1
+	}
+	n := 1
+	switch c := s[1]; c {
+	case 'n', 'r', 't', 'b', 'f', 'v', '0':
+		n = 2
+	case 'u':
+		n = hexRun(s, 2, 4)
+	case 'x':
+		n = hexRun(s, 2, 2)
+	case 'e':
+		if len(s) > 2 && s[2] == '[' {
+			n = 2
+		}
+	}
+	if c := s[1]; n > 1 && n < len(s) && s[n] == '[' && (c == 'u' || c == 'x' || c == 'e' || c == '0') {
+		return n + colourTail(s[n:])
+	}
+	if strings.HasPrefix(s, `\033[`) {
+		return 4 + colourTail(s[4:])
+	}
+	return n
+}
+
+func hexRun(s string, from, n int) int {
+	for k := from; k < from+n; k++ {
+		if k >= len(s) || !isHex(s[k]) {
+			return 1
+		}
+	}
+	return from + n
+}
+
+// colourLen is the length of a terminal's colour, ESC [ 3 1 m.
+func colourLen(s string) int { return 1 + colourTail(s[1:]) }
+
+func colourTail(s string) int {
+	if s == "" || s[0] != '[' {
+		return 0
+	}
+	k := 1
+	for k < len(s) && k < 16 && (isNum(s[k]) || s[k] == ';') {
+		k++
+	}
+	if k < len(s) && (s[k] == 'm' || s[k] == 'K') {
+		return k + 1
+	}
+	return 0
 }

@@ -1,16 +1,22 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // charset says which bytes a token is made of.
 type charset uint8
 
 const (
-	alnum  charset = iota // letters and digits
-	dashed                // and - _
-	upper                 // capitals and digits
-	hexes                 // lower-case hex
-	dotted                // and - _ . ~ + / =
+	alnum      charset = iota // letters and digits
+	dashed                    // and - _
+	upper                     // capitals and digits
+	hexes                     // lower-case hex
+	dotted                    // and - _ . ~ + / =
+	standard64                // letters, digits, + and /
+	jwtSet                    // letters, digits, - _ and .
+	hostname                  // small letters, digits, - and .
 )
 
 func (s charset) has(c byte) bool {
@@ -24,6 +30,12 @@ func (s charset) has(c byte) bool {
 		return digit || c >= 'a' && c <= 'f'
 	case dashed:
 		return digit || low || up || c == '-' || c == '_'
+	case standard64:
+		return digit || low || up || c == '+' || c == '/'
+	case jwtSet:
+		return digit || low || up || c == '-' || c == '_' || c == '.'
+	case hostname:
+		return digit || low || c == '-' || c == '.'
 	}
 	return digit || low || up || strings.IndexByte("-_.~+/=", c) >= 0
 }
@@ -90,21 +102,127 @@ var rules = []rule{
 	{"gsk_", alnum, 30, "groq_key", false},
 	{"xai-", alnum, 40, "xai_key", false},
 	{"AGE-SECRET-KEY-1", upper, 40, "age_key", false},
+	{"sk-admin-", dashed, 16, "openai_key", true},
+	{"sk-or-v1-", hexes, 32, "openrouter_key", false},
+	{"bedrock-api-key-", dotted, 40, "aws_bedrock_key", false},
+	{"pplx-", alnum, 32, "perplexity_key", true},
+	{"r8_", alnum, 30, "replicate_token", true},
+	{"nvapi-", dashed, 40, "nvidia_key", true},
+	{"tvly-", dashed, 24, "tavily_key", true},
+	{"lsv2_pt_", dashed, 32, "langsmith_key", false},
+	{"lsv2_sk_", dashed, 32, "langsmith_key", false},
+	{"e2b_", hexes, 32, "etwob_key", false},
+	{"csk-", alnum, 40, "cerebras_key", true},
+	{"fw_", alnum, 22, "fireworks_key", true},
+	{"ATATT3", dotted, 40, "atlassian_token", true},
+	{"ATCTT3", dotted, 40, "atlassian_token", true},
+	{"ATBB", alnum, 28, "bitbucket_token", true},
+	{"NRAK-", alnum, 24, "newrelic_key", false},
+	{"NRII-", dashed, 28, "newrelic_key", false},
+	{"tfp_", dashed, 40, "typeform_token", true},
+	{"sbp_", hexes, 36, "supabase_token", false},
+	{"sb_secret_", dashed, 20, "supabase_token", true},
+	{"vercel_", alnum, 20, "vercel_token", true},
+	{"vcp_", alnum, 24, "vercel_token", true},
+	{"nfp_", alnum, 32, "netlify_token", true},
+	{"rnd_", alnum, 24, "render_key", true},
+	{"dckr_oat_", dashed, 16, "docker_token", false},
+	{"sgp_", dashed, 40, "sourcegraph_token", true},
+	{"squ_", hexes, 36, "sonar_token", false},
+	{"sqp_", hexes, 36, "sonar_token", false},
+	{"sqa_", hexes, 36, "sonar_token", false},
+	{"CCIPAT_", dashed, 30, "circleci_token", true},
+	{"bkua_", hexes, 32, "buildkite_token", false},
+	{"tskey-", dashed, 20, "tailscale_key", true},
+	{"phx_", alnum, 32, "posthog_key", true},
+	{"sq0csp-", dashed, 36, "square_secret", true},
+	{"sq0atp-", dashed, 20, "square_token", true},
+	{"xsmtpsib-", dashed, 60, "brevo_key", true},
+	{"key-", hexes, 32, "mailgun_key", false},
+	{"secret_", alnum, 40, "notion_token", true},
+	{"EAA", alnum, 80, "facebook_token", true},
+	{"1//0", dashed, 36, "google_refresh_token", true},
+	{"AQVN", dashed, 34, "yandex_key", true},
+	{"amzn.mws.", dashed, 32, "aws_mws_token", true},
+	{"AKID", alnum, 32, "tencent_key_id", true},
+	{"sl.", dashed, 60, "dropbox_token", true},
+	{"dp.st.", dotted, 40, "doppler_token", true},
+	{"dp.ct.", dotted, 40, "doppler_token", true},
+	{"dp.sa.", dotted, 40, "doppler_token", true},
+	{"dp.pt.", alnum, 40, "doppler_token", true},
+	{"hvr.", dashed, 20, "vault_token", false},
+	{"hvb.", dashed, 60, "vault_token", false},
+	{"oy2", alnum, 43, "nuget_key", true},
+	{"shpca_", hexes, 24, "shopify_token", false},
+	{"shppa_", hexes, 24, "shopify_token", false},
+	{"ATTA", hexes, 60, "trello_token", false},
+	{"xoxe-", dashed, 24, "slack_token", true},
+	{"xoxe.xox", dotted, 40, "slack_token", true},
+	{"xoxc-", dashed, 10, "slack_token", true},
+	{"xoxd-", dotted, 20, "slack_token", true},
+	{"glcbt-", dashed, 16, "gitlab_token", true},
+	{"glft-", dashed, 16, "gitlab_token", true},
+	{"gloas-", dashed, 32, "gitlab_token", true},
+	{"glsoat-", dashed, 16, "gitlab_token", true},
+	{"glagent-", dashed, 32, "gitlab_token", true},
+	{"ya29_", dashed, 20, "google_token", true},
 	{OwnTokenPrefix, alnum, 20, "mneme_token", true},
 }
 
-// byFirst lists the rules by the first byte of their prefix; starts[a] holds a
-// bit for each byte that follows a in a prefix or in a shape below.
-var byFirst, starts = func() (b [256][]rule, s [256][4]uint64) {
-	pair := func(p string) { s[p[0]][p[1]>>6] |= 1 << (p[1] & 63) }
+// pair holds what may begin with two given bytes.
+type pair struct {
+	rules    []rule
+	vendors  []*vendorPrefix
+	words    []string // that a value follows after a space
+	webhook  bool
+	bearer   bool
+	jwt, mid bool
+}
+
+func pairKey(s string) uint16 { return uint16(s[0])<<8 | uint16(s[1]) }
+
+// pairs is the index of the rules by their first two bytes; starts[a] holds a
+// bit for each byte b of a pair ab, so that a word costs one look-up.
+var pairs, starts = func() (m map[uint16]*pair, s [256][4]uint64) {
+	m = map[uint16]*pair{}
+	at := func(p string) *pair {
+		s[p[0]][p[1]>>6] |= 1 << (p[1] & 63)
+		k := pairKey(p)
+		if m[k] == nil {
+			m[k] = &pair{}
+		}
+		return m[k]
+	}
 	for _, r := range rules {
-		b[r.prefix[0]] = append(b[r.prefix[0]], r)
-		pair(r.prefix)
+		q := at(r.prefix)
+		q.rules = append(q.rules, r)
 	}
-	for _, p := range []string{"ey", "Be", "be", "BE", "bE"} {
-		pair(p)
+	for _, p := range vendorPrefixes {
+		heads := []string{p.prefix[:2]}
+		if p.fold {
+			l, u := heads[0], strings.ToUpper(heads[0])
+			heads = append(heads, u, u[:1]+l[1:], l[:1]+u[1:])
+		}
+		slices.Sort(heads)
+		for _, h := range slices.Compact(heads) {
+			q := at(h)
+			q.vendors = append(q.vendors, p)
+		}
 	}
-	return b, s
+	for _, w := range webhooks {
+		at(w.text).webhook = true
+	}
+	for _, w := range spacedWords {
+		q := at(w)
+		q.words = append(q.words, w+" ")
+	}
+	for _, w := range []string{"Be", "be", "BE", "bE", "Ba", "ba", "BA"} {
+		at(w).bearer = true
+	}
+	at("ey").jwt = true
+	at("at").mid = true
+	at("s.").mid = true
+	return m, s
 }()
 
 // run is the end of the bytes of set from i on.
@@ -129,91 +247,120 @@ func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // tokenAt reads a token that begins at i, where a word begins.
 func tokenAt(text string, i int) (found, bool) {
-	rest := text[i:]
-	for _, r := range byFirst[text[i]] {
-		if !strings.HasPrefix(rest, r.prefix) {
-			continue
-		}
-		body := i + len(r.prefix)
-		if r.set == dotted && inWord(text, i) {
-			continue
-		}
-		end := run(text[:min(len(text), body+longToken)], body, r.set)
-		if end-body == longToken && (!r.mixed || hasDigit(text[body:end])) {
-			end = run(text, end, r.set)
-		}
-		for end > body && strings.IndexByte("-_.", text[end-1]) >= 0 && r.set == dotted {
-			end-- // the full stop of the sentence
-		}
-		if end-body < r.min || r.mixed && !hasDigit(text[body:end]) {
-			continue
-		}
-		// A longer word goes on: no token, except for what is fixed in length.
-		if end < len(text) && class[text[end]] == wordByte && r.set != upper && r.set != hexes {
-			continue
-		}
-		if r.set == upper && r.min == 16 && (end-body > 20 || end < len(text) && class[text[end]] == wordByte) {
-			continue // a constant's name in capitals
-		}
-		return found{i, end, r.kind}, true
+	if i+1 >= len(text) {
+		return found{}, false
 	}
-	switch text[i] {
-	case 'e':
+	q := pairs[pairKey(text[i:])]
+	if q == nil {
+		return found{}, false
+	}
+	return q.tokenAt(text, i)
+}
+
+func (q *pair) tokenAt(text string, i int) (found, bool) {
+	for _, r := range q.rules {
+		if strings.HasPrefix(text[i:], r.prefix) {
+			if f, ok := r.at(text, i); ok {
+				return f, true
+			}
+		}
+	}
+	for _, p := range q.vendors {
+		if p.begins(text[i:]) {
+			if f, ok := p.at(text, i); ok {
+				return extend(text, f, dotted), true
+			}
+		}
+	}
+	switch {
+	case q.jwt:
 		return jwtAt(text, i)
-	case 'B', 'b':
+	case q.bearer:
 		return bearerAt(text, i)
 	}
 	return found{}, false
 }
 
+// at reads the rule's token, whose prefix stands at i.
+func (r rule) at(text string, i int) (found, bool) {
+	body := i + len(r.prefix)
+	if r.set == dotted && inWord(text, i) {
+		return found{}, false
+	}
+	end := run(text[:min(len(text), body+longToken)], body, r.set)
+	if end-body == longToken && (!r.mixed || hasDigit(text[body:end])) {
+		end = run(text, end, r.set)
+	}
+	for end > body && strings.IndexByte("-_.", text[end-1]) >= 0 && r.set == dotted {
+		end-- // the full stop of the sentence
+	}
+	f := extend(text, found{start: i, end: end, kind: r.kind}, r.set)
+	if f.secret == "" {
+		if g, ok := wrapped(text, i, end); ok {
+			g.kind = r.kind
+			return g, true
+		}
+	}
+	v := f.value(text)[len(r.prefix):]
+	if len(v) < r.min || r.mixed && !hasDigit(v) || isStub(v) {
+		return found{}, false
+	}
+	// A longer word goes on: no token, except for what is fixed in length.
+	if end == f.end && end < len(text) && class[text[end]] == wordByte && r.set != upper && r.set != hexes {
+		return found{}, false
+	}
+	if r.set == upper && r.min == 16 && (len(v) > 20 || f.end < len(text) && class[text[f.end]] == wordByte) {
+		return found{}, false // a constant's name in capitals
+	}
+	return f, true
+}
+
+// isStub says that what follows a vendor's prefix is a placeholder.
+func isStub(v string) bool {
+	return uniform(v) || strings.Contains(v, "xxxxxx") || strings.Contains(v, "XXXXXX") || strings.Contains(strings.ToLower(v), "example")
+}
+
+// wrapped reads a token that a terminal or a file wraps at a bare line end:
+// the lines together have a vendor's exact form, and the first alone has not.
+func wrapped(text string, i, n int) (found, bool) {
+	if _, ok := lineEnd(text, n); !ok {
+		return found{}, false
+	}
+	for _, p := range pairs[pairKey(text[i:])].vendors {
+		if !p.begins(text[i:]) {
+			continue
+		}
+		if _, whole := p.match(text[i:n]); whole {
+			return found{}, false
+		}
+		if f, ok := p.at(text, i); ok && f.end > n {
+			return f, true
+		}
+	}
+	return found{}, false
+}
+
 // jwtAt reads header.payload.signature; a header is JSON, so it begins "eyJ".
+// An encrypted one has five parts.
 func jwtAt(text string, i int) (found, bool) {
 	if !strings.HasPrefix(text[i:], "eyJ") || inWord(text, i) {
 		return found{}, false
 	}
-	a := run(text, i, dashed)
-	if a-i < 12 || a >= len(text) || text[a] != '.' {
+	e := run(text, i, jwtSet)
+	if e-i < 20 {
 		return found{}, false
 	}
-	b := run(text, a+1, dashed)
-	if b-a < 8 || b >= len(text) || text[b] != '.' {
+	f := extend(text, found{start: i, end: trimToken(text, i, e), kind: "jwt"}, jwtSet)
+	parts := strings.Split(f.value(text), ".")
+	if len(parts) < 3 || len(parts[0]) < 12 || len(parts[1]) < 8 && len(parts) == 3 {
 		return found{}, false
 	}
-	c := run(text, b+1, dashed)
-	return found{i, c, "jwt"}, true
-}
-
-// minBearer is the least length of a bearer token outside a header: shorter
-// ones are words about it.
-const minBearer = 16
-
-// bearerAt reads "Bearer <token>" in running text.
-func bearerAt(text string, i int) (found, bool) {
-	if len(text)-i < 7+minBearer || !strings.EqualFold(text[i:i+7], "bearer ") {
-		return found{}, false
-	}
-	s := i + 7
-	end := trimToken(text, s, run(text, s, dotted))
-	if end-s < minBearer || !hasDigit(text[s:end]) {
-		return found{}, false
-	}
-	if f, ok := inner(text, s, end); ok {
-		return f, true
-	}
-	return found{s, end, "bearer_token"}, true
-}
-
-// trimToken drops what ends a sentence rather than a token.
-func trimToken(text string, from, to int) int {
-	for to > from && text[to-1] == '.' {
-		to--
-	}
-	return to
+	return f, true
 }
 
 // inner names a value by the vendor's rule when that covers all of it.
 func inner(text string, s, end int) (found, bool) {
-	if s < len(text) && text[s] != 'B' && text[s] != 'b' {
+	if s < end && s < len(text) && text[s] != 'B' && text[s] != 'b' {
 		if f, ok := tokenAt(text, s); ok && f.end >= end {
 			return f, true
 		}
