@@ -26,8 +26,9 @@ type detector struct {
 	schemas []Schema // the user's
 	schema  *Schema  // that the format is read by
 	began   bool
-	doc     bool   // the first value does not end on its line: perhaps one document
-	line    string // format that a line of a document shows
+	doc     bool    // the first value does not end on its line: perhaps one document
+	line    string  // format that a line shows
+	lineBy  *Schema // and the schema that says so
 }
 
 // feed looks at one line, which the detector keeps. It returns the format and
@@ -49,15 +50,22 @@ func (d *detector) feed(ln line) (string, bool) {
 		if b[i] == '{' {
 			d.records++
 			d.scratch, _ = members(b, i, d.scratch[:0])
-			f := d.described(b, d.scratch)
-			if f == "" {
+			f, by := "", described(d.schemas, d.base, b, d.scratch)
+			if by == nil {
 				f = formatOf(b, d.scratch, d.records == 1)
 			}
-			if f != "" && !d.doc {
-				return f, true
+			if by == nil && f == "" {
+				by = described(builtin(), d.base, b, d.scratch)
 			}
-			if d.line == "" {
-				d.line = f
+			if by != nil {
+				f = by.Name
+			}
+			if f != "" && d.line == "" {
+				d.line, d.lineBy = f, by
+			}
+			if d.line != "" && !d.doc {
+				d.schema = d.lineBy
+				return d.line, true
 			}
 		}
 		i = e
@@ -71,7 +79,7 @@ func (d *detector) feed(ln line) (string, bool) {
 // formatOf names the format that one record shows, or "".
 func formatOf(b []byte, ms []member, first bool) string {
 	var v struct {
-		typ, id, role, content, message, payload, session, project, set, claude, messages, info, mapping, node, parent, instr, ts span
+		typ, id, role, message, payload, session, project, set, claude, messages, info, mapping, node, parent, instr, ts span
 	}
 	for _, m := range ms {
 		switch string(m.key) {
@@ -81,8 +89,6 @@ func formatOf(b []byte, ms []member, first bool) string {
 			v.id = m.val
 		case "role":
 			v.role = m.val
-		case "content":
-			v.content = m.val
 		case "message":
 			v.message = m.val
 		case "payload":
@@ -148,14 +154,6 @@ func formatOf(b []byte, ms []member, first bool) string {
 	case isObject(b, v.mapping) && v.node.ok():
 		return FormatChatGPT
 	}
-	for i := range builtin() {
-		if s := &builtin()[i]; s.matches("", b, ms) {
-			return s.Name
-		}
-	}
-	if isString(b, v.role) && v.content.ok() {
-		return FormatFlat
-	}
 	return ""
 }
 
@@ -183,6 +181,7 @@ func (d *detector) last() string {
 			return f
 		}
 		if d.line != "" {
+			d.schema = d.lineBy
 			return d.line
 		}
 	case d.records > 0:
@@ -204,15 +203,14 @@ func (d *detector) last() string {
 	return FormatMarkdown
 }
 
-// described names the user's schema that a record fits, or "".
-func (d *detector) described(b []byte, ms []member) string {
-	for i := range d.schemas {
-		if s := &d.schemas[i]; s.matches(d.base, b, ms) {
-			d.schema = s
-			return s.Name
+// described is the first schema that a record fits.
+func described(schemas []Schema, base string, b []byte, ms []member) *Schema {
+	for i := range schemas {
+		if s := &schemas[i]; s.matches(base, b, ms) {
+			return s
 		}
 	}
-	return ""
+	return nil
 }
 
 // document names the format of a file that is one JSON value, by the members
@@ -223,8 +221,8 @@ func (d *detector) document(b []byte) string {
 		i = skipSpace(b, 1)
 	}
 	ms := partial(b, i)
-	if f := d.described(b, ms); f != "" {
-		return f
+	if d.schema = described(d.schemas, d.base, b, ms); d.schema != nil {
+		return d.schema.Name
 	}
 	f := wholeFormat(b)
 	if f == FormatOpenAI && b[0] == '[' && isCline(d.base, b) {

@@ -18,6 +18,7 @@ const (
 	FormatChatGPT  = "chatgpt-export"
 	FormatClaudeAI = "claude-ai-export"
 	FormatOpenCode = "opencode-export"
+	FormatLoop     = "agent-loop"
 	FormatCline    = "cline" // and Roo
 	FormatUnknown  = "unknown"
 	FormatEmpty    = "empty"

@@ -230,7 +230,9 @@ func TestChatGPT(t *testing.T) {
 	node := func(id, parent, role, rest, kids string) string {
 		return `"` + id + `":{"id":"` + id + `","parent":"` + parent + `","children":[` + kids + `],"message":{"id":"` + id + `","author":{"role":"` + role + `"},"create_time":1767323045.5,` + rest + `}}`
 	}
-	say := func(s string) string { return `"content":{"content_type":"text","parts":["` + s + `"]},"recipient":"all"` }
+	say := func(s string) string {
+		return `"content":{"content_type":"text","parts":["` + s + `"]},"recipient":"all"`
+	}
 	data := `[{"title":"t","create_time":1767323045.1,"mapping":{"root":{"id":"root","message":null,"parent":null,"children":["a"]},` +
 		strings.Join([]string{
 			node("d", "b", "assistant", say("final"), ""),
@@ -246,5 +248,41 @@ func TestChatGPT(t *testing.T) {
 	})
 	if turns[0].ID != "0a0a0a0a-0000-4000-8000-000000000001/b" || turns[0].TimeQuality != memory.TimeExact {
 		t.Errorf("turn %+v", turns[0])
+	}
+}
+
+// A loop's folder holds what a writing and a reviewing agent said, in one file
+// with their names as roles, or in a file for each.
+func TestAgentLoop(t *testing.T) {
+	t.Parallel()
+	one := `{"role":"user","content":"add a retry","task":"t-17"}
+{"role":"coder","content":"done","task":"t-17","ts":"2026-01-02T03:04:05Z"}
+{"role":"reviewer","content":"the retry has no bound","task":"t-17"}
+{"role":"Coder","content":[{"type":"text","text":"bounded"},{"type":"tool_use","id":"c","name":"bash","input":{"command":"go test"}}],"task":"t-17"}
+{"role":"tool","tool_call_id":"c","content":"ok"}
+`
+	want := []string{"user text: add a retry", "assistant text: done", "assistant feedback: the retry has no bound", "assistant text: bounded", "assistant tool_call bash: go test", "tool tool_result bash: ok"}
+	reads(t, "loop.jsonl", one, transcript.FormatFlat, want) // the first record does not tell
+	turns, _ := reads(t, "loop.jsonl", one[strings.Index(one, "\n")+1:], transcript.FormatLoop, want[1:])
+	if turns[0].Session == "" || turns[1].Trust != memory.TrustAssistant || turns[0].TimeQuality != memory.TimeExact {
+		t.Errorf("turns %+v", turns[:2])
+	}
+	side := `{"role":"system","content":"s"}
+{"role":"user","content":"the diff"}
+{"role":"assistant","content":"the words"}
+`
+	reads(t, "task-3-coder.jsonl", side, transcript.FormatLoop, []string{"system text: s", "user text: the diff", "assistant text: the words"})
+	reads(t, "reviewer.jsonl", side, transcript.FormatLoop, []string{"system text: s", "injected text: the diff", "assistant feedback: the words"})
+}
+
+func TestFlatCalls(t *testing.T) {
+	t.Parallel()
+	data := `{"role":"user","content":"run it","id":"m1"}
+{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"bash","arguments":"{\"command\":\"printf 'a\\nb'\"}"}}]}
+{"role":"tool","tool_call_id":"c1","content":"a"}
+`
+	turns, _ := reads(t, "x.jsonl", data, transcript.FormatFlat, []string{"user text: run it", "assistant tool_call bash: printf 'a\nb'", "tool tool_result bash: a"})
+	if !strings.HasSuffix(turns[0].ID, "/m1") {
+		t.Errorf("id %q", turns[0].ID)
 	}
 }

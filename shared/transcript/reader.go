@@ -132,8 +132,6 @@ func (r *Reader) newParser() parser {
 		return newJSONL(r, newClaude(r))
 	case FormatPi:
 		return newJSONL(r, newPi(r))
-	case FormatFlat:
-		return newJSONL(r, newFlat(r))
 	case FormatMarkdown:
 		return newMarkdown(r)
 	case FormatCodex:

@@ -59,7 +59,7 @@ import (
 // A path is keys joined by dots; `*` stands for every element of an array.
 // A list of paths means the first that leads to something. Roles map to user,
 // assistant, tool_call, tool_result, system, injected, summary, feedback,
-// command or skip. A time is RFC 3339 or a Unix time in seconds to nanoseconds.
+// review (a model's feedback), command or skip. A time is RFC 3339 or a Unix time in seconds to nanoseconds.
 type Schema struct {
 	// Name is the format's name, as Stats.Format has it.
 	Name string
@@ -100,7 +100,7 @@ var schemaFiles embed.FS
 // order in which they are tried.
 var builtin = sync.OnceValue(func() []Schema {
 	var out []Schema
-	for _, name := range []string{FormatOpenAI, FormatShareGPT, FormatClaudeAI} {
+	for _, name := range []string{FormatOpenAI, FormatShareGPT, FormatClaudeAI, "agent-loop", "agent-loop-coder", "agent-loop-reviewer", FormatFlat} {
 		b, err := schemaFiles.ReadFile("schemas/" + name + ".yaml")
 		if err == nil {
 			var s Schema
@@ -118,7 +118,7 @@ var builtin = sync.OnceValue(func() []Schema {
 // roleWords are what a role may map to.
 var roleWords = map[string]speaker{
 	"user": speakUser, "assistant": speakAssistant, "tool_call": speakCall, "tool_result": speakResult, "system": speakSystem,
-	"injected": speakInjected, "summary": speakSummary, "feedback": speakFeedback, "command": speakCommand, "skip": {},
+	"review": speakReview, "injected": speakInjected, "summary": speakSummary, "feedback": speakFeedback, "command": speakCommand, "skip": {},
 }
 
 var kindBytes = map[string]string{"array": "[", "object": "{", "string": `"`, "number": "-0123456789", "bool": "tf", "null": "n", "any": ""}

@@ -196,7 +196,7 @@ func (x *schemaReader) thread(rec *record, at span, ms []member) {
 	base := x.frame(b, ms)
 	id := word(b, x.s.conv.id.first(b, ms))
 	if single {
-		if id != x.conv {
+		if id != "" && id != x.conv { // a record without one belongs to the last
 			x.conv = id
 			x.talk.reset(id)
 		}

@@ -53,6 +53,7 @@ var (
 	speakInjected  = speaker{memory.RoleInjected, memory.KindText, memory.TrustInjected}
 	speakSummary   = speaker{memory.RoleSummary, memory.KindText, memory.TrustInjected}
 	speakFeedback  = speaker{memory.RoleUser, memory.KindFeedback, memory.TrustUser}
+	speakReview    = speaker{memory.RoleAssistant, memory.KindFeedback, memory.TrustAssistant}
 	speakCommand   = speaker{memory.RoleUser, memory.KindCommand, memory.TrustUser}
 )
 
@@ -62,6 +63,7 @@ var speakers = map[string]speaker{
 	"assistant": speakAssistant, "model": speakAssistant, "ai": speakAssistant, "gpt": speakAssistant,
 	"chatgpt": speakAssistant, "bing": speakAssistant, "bard": speakAssistant, "claude": speakAssistant, "bot": speakAssistant,
 	"tool": speakResult, "function": speakResult, "observation": speakResult, "tool_result": speakResult, "function_response": speakResult,
+	"coder": speakAssistant, "reviewer": speakReview,
 	"function_call": speakCall, "tool_call": speakCall,
 	"system": speakSystem, "developer": speakSystem,
 }
@@ -429,3 +431,9 @@ func (c *chain) add(h uint64) {
 
 // lower is a role's name as the tables have it.
 func lower(who string) string { return strings.ToLower(strings.TrimSpace(who)) }
+
+// textOf is the `text` of a text block.
+func textOf(b []byte, e span) span {
+	ms, _ := members(b, e.s, nil)
+	return field(ms, "text")
+}
