@@ -2,7 +2,7 @@
 // turns, each with the exact bytes that its text was decoded from.
 //
 // Formats are told by content (formats.md section 5): Claude Code, pi v1 to
-// v3, Codex rollouts, flat {role, content} JSONL and Markdown are read; others are named and
+// v3, Codex rollouts, Gemini CLI, flat {role, content} JSONL and Markdown are read; others are named and
 // not guessed at. gzip and zstd are undone first, with a bound on expansion.
 //
 // Invariants:

@@ -1,6 +1,6 @@
 package transcript
 
-// Formats that detection can name. The first five are read; of the others
+// Formats that detection can name. The first six are read; of the others
 // Turns yields nothing and Stats.Unsupported gives the name.
 const (
 	FormatClaude   = "claude-code"
@@ -8,8 +8,8 @@ const (
 	FormatFlat     = "flat"
 	FormatMarkdown = "markdown"
 	FormatCodex    = "codex"
-
 	FormatGemini   = "gemini"
+
 	FormatCursor   = "cursor"
 	FormatAider    = "aider"
 	FormatOpenAI   = "openai-messages"

@@ -88,9 +88,9 @@ func TestGolden(t *testing.T) {
 			format := formats[filepath.Base(file)]
 			full := true
 			switch kind := filepath.Dir(file); kind {
-			case "claude-code", "pi", "codex":
+			case "claude-code", "pi", "codex", "gemini":
 				format = kind
-			case "gemini", "cursor":
+			case "cursor":
 				format, full = kind, false
 			}
 			if r.Format() != format {

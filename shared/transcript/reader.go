@@ -136,6 +136,8 @@ func (r *Reader) newParser() parser {
 		return newMarkdown(r)
 	case FormatCodex:
 		return newJSONL(r, newCodex(r))
+	case FormatGemini:
+		return newGemini(r)
 	case FormatUnknown, FormatEmpty:
 	default:
 		r.stats.Unsupported = r.format

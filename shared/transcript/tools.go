@@ -10,8 +10,8 @@ import (
 // targetKeys are the arguments that say what a tool call is about, the most
 // telling first: a file, a command, a pattern, an address, then words.
 var targetKeys = []string{
-	"file_path", "notebook_path", "filePath", "command", "cmd", "pattern", "query", "url", "uri",
-	"path", "file", "description", "subject", "skill", "prompt", "title",
+	"file_path", "notebook_path", "filePath", "absolute_path", "command", "cmd", "pattern", "query", "url", "uri",
+	"path", "file", "dir_path", "description", "subject", "skill", "prompt", "title",
 }
 
 // target is the piece of a call's arguments that says what it is about.
