@@ -3,7 +3,9 @@ package transcript
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -79,7 +81,7 @@ func (d *detector) feed(ln line) (string, bool) {
 // formatOf names the format that one record shows, or "".
 func formatOf(b []byte, ms []member, first bool) string {
 	var v struct {
-		typ, id, role, message, payload, session, project, set, claude, messages, info, mapping, node, parent, instr, ts span
+		typ, id, role, content, message, payload, session, project, set, claude, messages, info, mapping, node, parent, instr, ts span
 	}
 	for _, m := range ms {
 		switch string(m.key) {
@@ -89,6 +91,8 @@ func formatOf(b []byte, ms []member, first bool) string {
 			v.id = m.val
 		case "role":
 			v.role = m.val
+		case "content":
+			v.content = m.val
 		case "message":
 			v.message = m.val
 		case "payload":
@@ -191,7 +195,7 @@ func (d *detector) last() string {
 	case ".json", ".jsonl", ".ndjson":
 		return FormatUnknown
 	}
-	if bytes.IndexByte(all, 0) >= 0 || !mostlyUTF8(all) {
+	if bytes.IndexByte(all, 0) >= 0 || !mostlyUTF8(all) || !printable(all) {
 		return FormatUnknown
 	}
 	if bytes.HasPrefix(body, []byte("# aider chat started at")) || bytes.Contains(body, []byte("\n# aider chat started at")) {
@@ -200,7 +204,36 @@ func (d *detector) last() string {
 	if len(body) == 0 {
 		return FormatEmpty
 	}
-	return FormatMarkdown
+	switch d.hint {
+	case ".md", ".markdown", ".mdx", ".mdc":
+		return FormatMarkdown
+	case ".txt", ".text", ".log", ".csv", ".tsv":
+		return FormatText
+	}
+	if markdownLine.Match(all) {
+		return FormatMarkdown
+	}
+	return FormatText
+}
+
+// markdownLine is what only Markdown has: a front matter at the very top, a
+// heading, or a fence.
+var markdownLine = regexp.MustCompile("\\A---[ \t]*\r?\n|(?m)^ {0,3}(?:#{1,6}[ \t]+\\S|```|~~~)")
+
+// printable tells text from binary: at least 85 of 100 characters are letters,
+// marks, numbers, punctuation, symbols or white space. Terminal recordings and
+// files of control codes fail it.
+func printable(b []byte) bool {
+	n, good := 0, 0
+	for i := 0; i < len(b); {
+		r, k := utf8.DecodeRune(b[i:])
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' || r == '\r' {
+			good++
+		}
+		n++
+		i += k
+	}
+	return good*100 >= n*85
 }
 
 // described is the first schema that a record fits.

@@ -7,6 +7,7 @@ const (
 	FormatPi       = "pi"
 	FormatFlat     = "flat"
 	FormatMarkdown = "markdown"
+	FormatText     = "text" // paragraphs without headings
 	FormatCodex    = "codex"
 	FormatGemini   = "gemini"
 

@@ -286,3 +286,57 @@ func TestFlatCalls(t *testing.T) {
 		t.Errorf("id %q", turns[0].ID)
 	}
 }
+
+func TestAider(t *testing.T) {
+	t.Parallel()
+	data := "\n# aider chat started at 2026-01-02 03:04:05\n\n> Aider v0.86.1  \n> Model: x  \n\n#### add a retry  \n#### and log it  \n\nI will.\n\nup.go\n```go\n// #### no prompt\n> no output\n```\n\n> Applied edit to up.go  \n> Tokens: 2.1k sent, 301 received.  \n\n" +
+		"#### /ask is it bounded?  \n\n```\nnever closed\n\n> Tokens: 1k sent, 2 received.  \n\n#### /add b.go  \n\n# aider chat started at 2026-01-02 09:00:00\r\n\r\n#### add a retry  \r\n\r\nYes.\xff\r\n"
+	turns, r := reads(t, "repo/.aider.chat.history.md", data, transcript.FormatAider, []string{
+		"tool tool_result aider: Aider v0.86.1\nModel: x", "user text: add a retry\nand log it",
+		"assistant text: I will.\n\nup.go\n```go\n// #### no prompt\n> no output\n```", "tool tool_result aider: Applied edit to up.go\nTokens: 2.1k sent, 301 received.",
+		"user text: /ask is it bounded?", "assistant text: ```\nnever closed", "tool tool_result aider: Tokens: 1k sent, 2 received.", "user command: /add b.go",
+		"user text: add a retry", "assistant text: Yes.\ufffd",
+	})
+	if turns[1].Session == turns[8].Session || turns[1].TimeRaw != "2026-01-02 03:04:05" || turns[8].TimeQuality != memory.TimeHeader || r.Stats().Records != 10 {
+		t.Errorf("%+v, %+v", turns[1], turns[8])
+	}
+	for _, turn := range turns {
+		if strings.Count(data[:turn.From], "\n")+1 != turn.Line {
+			t.Errorf("turn %q: line %d", turn.Text(), turn.Line)
+		}
+	}
+	more, _ := read(t, data+"\n#### next  \n", transcript.Options{Object: ".aider.chat.history.md"})
+	for i := range turns {
+		if more[i].ID != turns[i].ID {
+			t.Errorf("turn %d changed its id", i)
+		}
+	}
+}
+
+func TestPlainText(t *testing.T) {
+	t.Parallel()
+	data := "First words\ngo on.\n\n# no heading in a text\n\n```\nno fence\n\nuser: no role\n"
+	turns, _ := reads(t, "notes.txt", data, transcript.FormatText, []string{"note text: " + strings.TrimSpace(data)})
+	if turns[0].Heading != "" || turns[0].TimeQuality != memory.TimeNone {
+		t.Errorf("%+v", turns[0])
+	}
+	small, _ := read(t, data, transcript.Options{Object: "notes.txt", NoteChars: 30})
+	if d := cmp.Diff([]string{"note text: First words\ngo on.", "note text: # no heading in a text", "note text: ```\nno fence\n\nuser: no role"}, brief(small)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	for name, tt := range map[string]struct{ object, data, format string }{
+		"no suffix":          {"NOTES", "just words\n\nand more\n", transcript.FormatText},
+		"markdown, no name":  {"NOTES", "intro\n\n## Part\n", transcript.FormatMarkdown},
+		"front matter":       {"NOTES", "---\nupdated: 2026-01-05\n---\nwords\n", transcript.FormatMarkdown},
+		"hash in a sentence": {"NOTES", "see #12 for more\n", transcript.FormatText},
+		"chinese":            {"a.txt", "每次部署之前都要检查配置\n", transcript.FormatText},
+		"nul":                {"a.txt", "words\x00words", transcript.FormatUnknown},
+		"control codes":      {"a.txt", strings.Repeat("a\x01\x02", 40), transcript.FormatUnknown},
+		"colours":            {"a.log", "\x1b[31mred\x1b[0m " + strings.Repeat("plain words ", 10), transcript.FormatText},
+		"words in json":      {"a.json", "words\n", transcript.FormatUnknown},
+	} {
+		if _, r := read(t, tt.data, transcript.Options{Object: tt.object}); r.Format() != tt.format {
+			t.Errorf("%s: format %s, want %s", name, r.Format(), tt.format)
+		}
+	}
+}

@@ -188,14 +188,3 @@ func (c *counter) record(rec *record) {
 }
 
 func (c *counter) end() {}
-
-// textLines counts the lines of a text format that is not read.
-type textLines struct{ r *Reader }
-
-func (t *textLines) line(ln line) {
-	if len(bytes.TrimSpace(ln.b)) == 0 {
-		t.r.stats.Blank++
-	}
-}
-
-func (t *textLines) end() {}

@@ -14,9 +14,13 @@ import (
 // or a table. A paragraph that is longer by itself is split at line ends, then
 // at sentence ends. Roles are never inferred from the text.
 //
+// Of a plain text (FormatText) only paragraphs are known: it has no headings,
+// fences or front matter, and paragraphs are gathered up to NoteChars.
+//
 // It streams: what is held is one part and the block that is open.
 type markdown struct {
-	r *Reader
+	r     *Reader
+	plain bool
 
 	buf   []byte // bytes of the object from start on
 	start int64
@@ -53,7 +57,8 @@ const (
 )
 
 func newMarkdown(r *Reader) *markdown {
-	m := &markdown{r: r, lookFor: true}
+	m := &markdown{r: r, plain: r.format == FormatText}
+	m.lookFor = !m.plain
 	m.time.TimeQuality = memory.TimeNone
 	if t := r.opt.ModTime; !t.IsZero() {
 		m.time.Time, m.time.TimeQuality = t.UTC(), memory.TimeFile
@@ -172,6 +177,14 @@ func (m *markdown) body(ln line) {
 	if len(trimmed) == 0 {
 		m.closeBlockAt(from)
 		m.r.stats.Blank++
+		return
+	}
+	if m.plain {
+		if m.open == blockNone {
+			m.open, m.at = blockText, from
+		} else if len(m.buf)-m.at > maxBlockBytes {
+			m.closeBlock()
+		}
 		return
 	}
 	if f := opensFence(trimmed); f != nil {

@@ -132,8 +132,10 @@ func (r *Reader) newParser() parser {
 		return newJSONL(r, newClaude(r))
 	case FormatPi:
 		return newJSONL(r, newPi(r))
-	case FormatMarkdown:
+	case FormatMarkdown, FormatText:
 		return newMarkdown(r)
+	case FormatAider:
+		return newAider(r)
 	case FormatCodex:
 		return newJSONL(r, newCodex(r))
 	case FormatGemini:
@@ -141,9 +143,6 @@ func (r *Reader) newParser() parser {
 	case FormatUnknown, FormatEmpty:
 	default:
 		r.stats.Unsupported = r.format
-	}
-	if r.format == FormatAider {
-		return &textLines{r: r}
 	}
 	return &whole{jsonl: jsonl{r: r, h: &counter{r: r}}}
 }
