@@ -144,7 +144,7 @@ func formatOf(b []byte, ms []member, first bool) string {
 		return FormatPi
 	case typ == "message" && role != "" && !v.session.ok():
 		return FormatPi // headerless
-	case v.session.ok() && v.project.ok(), v.set.ok(), typ == "gemini" && v.id.ok() && v.content.ok():
+	case v.session.ok() && v.project.ok(), v.set.ok(), typ == "gemini" && v.id.ok() && v.ts.ok():
 		return FormatGemini
 	case isString(b, v.role) && hasContent:
 		return FormatCursor
