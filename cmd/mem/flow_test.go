@@ -188,3 +188,34 @@ func TestFlow(t *testing.T) {
 		m.stop()
 	})
 }
+
+// TestParallelFacts learns the same kind of fact about five things, one upload
+// each: none replaces another.
+func TestParallelFacts(t *testing.T) {
+	t.Parallel()
+	s := start(t, filepath.Join(t.TempDir(), "d"))
+	src := t.TempDir()
+	ports := map[string]string{"checkout": "8081", "billing": "8082", "search": "9100", "profile": "7007", "cart": "6543"}
+	for name, port := range ports {
+		text := "We decided that the " + name + " service listens on port " + port + " because the firewall allows it."
+		b, err := json.Marshal(map[string]any{
+			"type": "user", "uuid": "u-" + name, "sessionId": "s-" + name, "cwd": "/home/ada/shop", "version": "2.1.42",
+			"timestamp": "2026-03-0" + string(rune('1'+len(name)%5)) + "T09:00:00.000Z", "isSidechain": false, "parentUuid": nil,
+			"message": map[string]any{"role": "user", "content": text},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(src, name+".jsonl"), append(b, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.ingest(src)
+	for name, port := range ports {
+		rs := s.query("which port does the "+name+" service listen on?", "-p", "shop")
+		if len(rs) == 0 || !strings.Contains(rs[0].Text, name) || !strings.Contains(rs[0].Text, port) {
+			t.Errorf("%s: first of %d answers is %+v", name, len(rs), rs[:min(1, len(rs))])
+		}
+	}
+	s.stop()
+}

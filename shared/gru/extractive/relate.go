@@ -26,6 +26,7 @@ func (r Relation) String() string {
 // linear in the words and allocates nothing.
 type Fingerprint struct {
 	words []uint64 // hashes of distinct content words, ascending
+	about []uint64 // those without a digit
 	vals  []uint64 // hashes of distinct literal values, ascending
 	text  uint64   // hash of the whole text, for sentences without words
 	neg   bool     // an odd number of negations
@@ -34,7 +35,7 @@ type Fingerprint struct {
 // FingerprintOf builds the fingerprint of a sentence. Any bytes are accepted.
 func FingerprintOf(sentence string) Fingerprint {
 	s := plainApostrophes(sentence)
-	f := Fingerprint{words: contentWords(nil, s), text: hashString(strings.TrimSpace(s))}
+	f := Fingerprint{words: contentWords(nil, s), about: subjectWordsOf(s), text: hashString(strings.TrimSpace(s))}
 	if strings.ContainsAny(s, "`'\"“‘0123456789") {
 		for _, v := range valPattern.FindAllString(s, -1) {
 			f.vals = append(f.vals, hashString(v))
@@ -57,7 +58,24 @@ const (
 	subjectShare = 0.4 // of the shorter sentence's words, to be about the same
 	subjectWords = 4   // that both share, to be about the same
 	fewWords     = 3   // under this many only an equal sentence is a repeat
+
+	// parallelShare of the longer sentence's words, and each with a word of its
+	// own that is no value: the same form of words about two things, as in "the
+	// cart service listens on 6543" and "the profile service listens on 7007".
+	// Neither repeats nor replaces the other. An amendment in other words shares
+	// less, one in the same words differs in its values alone.
+	parallelShare = 0.6
 )
+
+// parallel reports whether two sentences of n common words say the same of two
+// different things.
+func parallel(a, b Fingerprint, n int) bool {
+	if float64(n) < parallelShare*float64(max(len(a.words), len(b.words))) {
+		return false
+	}
+	same := common(a.about, b.about)
+	return same < len(a.about) && same < len(b.about)
+}
 
 // Relate says how newer stands to older, where newer is the later in effective
 // time. newerMessageSupersedes is HasSupersede of the whole newer message. The
@@ -73,6 +91,12 @@ func Relate(newer, older Fingerprint, newerMessageSupersedes bool) Relation {
 		return None
 	}
 	n := common(newer.words, older.words)
+	if parallel(newer, older, n) && !newerMessageSupersedes {
+		if n < subjectWords {
+			return None
+		}
+		return Related
+	}
 	if float64(n) >= repeatShare*float64(a) && newer.neg == older.neg && common(newer.vals, older.vals) == len(newer.vals) {
 		return Repeat
 	}

@@ -1,6 +1,7 @@
 package extractive
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,7 +16,32 @@ var stopWords = set(wStop)
 // inside; words of grammar are left out and one of the endings ing, ed, es, s
 // is cut where more than 3 letters stay. A script written without spaces
 // gives a word for each character.
-func contentWords(dst []uint64, s string) []uint64 {
+func contentWords(dst []uint64, s string) []uint64 { return words(dst, s, false) }
+
+// subjectWordsOf are the content words that hold no digit and frame nothing:
+// what a sentence is about, apart from the values that it gives.
+func subjectWordsOf(s string) []uint64 { return words(nil, s, true) }
+
+// framing are words by which a statement is made, not what it is about: they
+// differ between a rule and its amendment ("we decided that", "from now on",
+// "capped at", "limited to") as much as between two rules.
+var framing = stems(`now new old current today yesterday tomorrow earlier final rule policy decision decide decided agree agreed
+	settle settled amend amended update updated change changed must shall should may might can cannot could need needs have has had
+	always never only just still again already please note noted confirm confirmed correct correction understood keep kept keeps
+	use used uses using set sets make made let want prefer instead longer anymore run runs running listen listens listening serve
+	serves go goes went get gets take takes stay stays stayed stand stands start starts stop stops begin end ends happen happens
+	apply applies hold holds cap capped limit limited allow allowed become becomes remain remains put puts raise raised lower
+	lowered increase increased decrease decreased reduce reduced move moved moves switch switched bump bumped team everyone`)
+
+func stems(list string) map[string]bool {
+	out := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		out[string(stem([]byte(w)))] = true
+	}
+	return out
+}
+
+func words(dst []uint64, s string, noDigits bool) []uint64 {
 	first := len(dst)
 	var buf [64]byte
 	for i := 0; i < len(s); {
@@ -47,6 +73,9 @@ func contentWords(dst []uint64, s string) []uint64 {
 		i = end
 		word := lower(buf[:0], s[from:end])
 		if len(word) <= longestStop && stopWords[string(word)] {
+			continue
+		}
+		if noDigits && (bytes.ContainsAny(word, "0123456789") || framing[string(stem(word))]) {
 			continue
 		}
 		dst = append(dst, hash(stem(word)))

@@ -49,6 +49,7 @@ func TestIndexDecidesAsComparingWithAll(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
 		fast, dumb := extractpolicy.New(extractive.Options{}), extractpolicy.NewExhaustive(extractive.Options{})
 		var streams []*one
+		var said []string
 		for i := range 3 {
 			cfg := config(t)
 			cfg.Stream, cfg.Policy = fmt.Sprintf("why@%08d", i), fast
@@ -68,9 +69,17 @@ func TestIndexDecidesAsComparingWithAll(t *testing.T) {
 			}
 			o.past = append(o.past, o.s)
 			o.seq++
-			text := "user: " + talk(rnd)
+			// People say the same again, and now and then something new.
+			say := func() string {
+				if len(said) > 0 && rnd.IntN(4) == 0 {
+					return said[rnd.IntN(len(said))]
+				}
+				said = append(said, talk(rnd))
+				return said[len(said)-1]
+			}
+			text := "user: " + say()
 			for range rnd.IntN(3) {
-				text += "\nuser: " + talk(rnd)
+				text += "\nuser: " + say()
 			}
 			// Later and earlier ones, as uploads come in any order.
 			at := epoch.AddDate(0, 0, rnd.IntN(40))
