@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -73,10 +74,10 @@ func fromURL(r *http.Request) (Request, error) {
 		if err != nil {
 			return Request{}, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%q is not one", s)
 		}
-		b.Limit = n
-		if n == 0 {
-			b.Limit = -1
+		if n < 1 || n > maxLimit {
+			return Request{}, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", n)
 		}
+		b.Limit = n
 	}
 	return b.request()
 }
@@ -144,6 +145,7 @@ type projectRow struct {
 	Project   string        `json:"project"`
 	Parts     int64         `json:"parts"` // admitted
 	Questions []questionRow `json:"questions"`
+	Error     string        `json:"error,omitempty"` // why the rest of the row is missing
 }
 
 type questionRow struct {
@@ -161,21 +163,29 @@ func (f *Function) projects(w http.ResponseWriter, r *http.Request) {
 	}
 	rows := []projectRow{}
 	for _, n := range names {
-		head, err := f.cfg.Log.Head(ctx, n, memory.AdmitStream)
+		row, err := f.projectRow(ctx, n)
 		if err != nil {
-			serve.WriteError(w, err)
-			return
-		}
-		streams, err := f.cfg.Catalog.ServingStreams(ctx, n)
-		if err != nil {
-			serve.WriteError(w, err)
-			return
-		}
-		row := projectRow{Project: n, Parts: head.Seq, Questions: []questionRow{}}
-		for _, s := range streams {
-			row.Questions = append(row.Questions, questionRow{s.QueryID, s.Question, s.Name})
+			if ctx.Err() != nil {
+				serve.WriteError(w, fault.As(fault.Unavailable, ctx.Err()))
+				return
+			}
+			row.Error = err.Error() // one damaged project does not hide the others
 		}
 		rows = append(rows, row)
 	}
 	serve.WriteJSON(w, http.StatusOK, map[string]any{"projects": rows})
+}
+
+func (f *Function) projectRow(ctx context.Context, name string) (projectRow, error) {
+	row := projectRow{Project: name, Questions: []questionRow{}}
+	streams, err := f.cfg.Catalog.ServingStreams(ctx, name)
+	if err != nil {
+		return row, err
+	}
+	for _, s := range streams {
+		row.Questions = append(row.Questions, questionRow{s.QueryID, s.Question, s.Name})
+	}
+	head, err := f.cfg.Log.Head(ctx, name, memory.AdmitStream)
+	row.Parts = head.Seq
+	return row, err
 }
