@@ -91,6 +91,9 @@ func ensureCredentials(dir, tenantKey string) (Credentials, error) {
 	case !fault.Is(err, fault.NotFound):
 		return c, err
 	}
+	if _, err := os.Stat(filepath.Join(dir, bucketsDir, LogBucket, "log")); err == nil && tenantKey == "" {
+		return c, fault.At(fault.Corrupt, filepath.Join(dir, credentialsFile), "restore the file, or set MNEME_TENANT_KEY to the key it held (any other key makes marks and seals of new text that differ from the old)", "the folder holds a log, and its credentials are gone")
+	}
 	if tenantKey != "" && len(tenantKey) < 16 {
 		return c, fault.At(fault.Invalid, "MNEME_TENANT_KEY", "use at least 16 characters", "too short")
 	}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/shared/fault"
 )
 
 // TestDamagedDatabase: a graph index that SQLite calls malformed does not keep
@@ -61,5 +64,18 @@ func TestCredentialsStayPrivate(t *testing.T) {
 	}
 	if got := st.Mode().Perm(); got != fs.FileMode(0o600) {
 		t.Errorf("mode %v, want 0600", got)
+	}
+}
+
+// A folder that holds a log has redaction marks and seals under its tenant key.
+func TestCredentialsGoneFromALog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "buckets", "mneme", "log", "local"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := wire.Start(t.Context(), wire.UpConfig{Dir: dir, HTTP: "127.0.0.1:0", S3: "127.0.0.1:0"})
+	if !fault.Is(err, fault.Corrupt) || fault.HintOf(err) == "" {
+		t.Errorf("started under a new tenant key: %v", err)
 	}
 }

@@ -145,7 +145,9 @@ func ignoreClosed(f func() error) func() error {
 }
 
 // buckets is the folder of both buckets.
-func (u *Up) buckets() string { return filepath.Join(u.cfg.Dir, "buckets") }
+func (u *Up) buckets() string { return filepath.Join(u.cfg.Dir, bucketsDir) }
+
+const bucketsDir = "buckets"
 
 // open opens the stores, the log and the indexes.
 func (u *Up) open(ctx context.Context) error {
