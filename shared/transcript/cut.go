@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -77,6 +78,11 @@ func cut(p memory.Piece) (kept []memory.Piece, injected, derived bool) {
 
 // cutAll is cut for each piece.
 func cutAll(ps []memory.Piece) (kept []memory.Piece, injected, derived bool) {
+	if !slices.ContainsFunc(ps, func(p memory.Piece) bool {
+		return strings.Contains(p.Text, reminderOpen) || strings.Contains(p.Text, MarkerOpen)
+	}) {
+		return ps, false, false
+	}
 	for _, p := range ps {
 		k, i, d := cut(p)
 		kept, injected, derived = append(kept, k...), injected || i, derived || d

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -43,7 +44,8 @@ func (x *inner) value() span { return span{skipSpace(x.text, 0), len(x.text)} }
 // pieces are the lines of the inner string v, as the outer string has them.
 func (x *inner) pieces(v span) []memory.Piece {
 	from, to := x.place(v.s+1, v.e-1)
-	var ps []memory.Piece
+	n := min(bytes.Count(x.raw[from:to], []byte(`\\n`)), maxInnerLines)
+	ps := make([]memory.Piece, 0, n+1)
 	start := from
 	for i := from; i+2 < to && len(ps) < maxInnerLines; {
 		switch {

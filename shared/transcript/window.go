@@ -8,8 +8,12 @@ import "github.com/mneme-ai/mneme/shared/memory"
 // and is marked exactly, and a longer one still needs no more memory.
 const windowBytes = 8 << 20
 
-// turnCost is what a turn without text is held to cost, in bytes.
-const turnCost = 512
+// turnCost and pieceCost are what a turn and a piece are held to cost without
+// their text, in bytes.
+const (
+	turnCost  = 512
+	pieceCost = 96
+)
 
 // window holds the newest turns back.
 type window struct {
@@ -21,7 +25,7 @@ type window struct {
 func cost(t *memory.Turn) int {
 	n := turnCost
 	for i := range t.Pieces {
-		n += len(t.Pieces[i].Text) + 32*len(t.Pieces[i].Enc.Exceptions)
+		n += pieceCost + len(t.Pieces[i].Text) + 32*len(t.Pieces[i].Enc.Exceptions)
 	}
 	return n
 }
