@@ -217,7 +217,7 @@ func (w *word) name(name string) {
 	}
 	cutAt(len(name))
 	if humps > 1 {
-		if joined := strings.NewReplacer("_", "", "-", "").Replace(name); len(joined) <= maxWhole {
+		if joined := joiners.Replace(name); len(joined) <= maxWhole {
 			w.whole(w.st.term(joined))
 		}
 	}
@@ -247,10 +247,15 @@ func (w *word) part(s string) {
 	}
 }
 
+var (
+	joiners = strings.NewReplacer("_", "", "-", "")
+	quotes  = strings.NewReplacer("'", "", "’", "")
+)
+
 // apostrophes drops them: don't is dont, user's is users and so user.
 func apostrophes(s string) string {
 	if strings.ContainsAny(s, "'’") {
-		return strings.NewReplacer("'", "", "’", "").Replace(s)
+		return quotes.Replace(s)
 	}
 	return s
 }

@@ -12,6 +12,10 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
+// A + before tenant keeps the planner off the indexes that begin with it:
+// without statistics it takes one tenant to be rarer than a list of ids, and
+// reads all of the tenant's rows for each of them.
+
 // Nodes implements index.Graph.
 func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (nodes []index.Node, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Nodes(%s, %d)", tenant, len(ids))
@@ -27,7 +31,7 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 	byID := map[memory.SHA]*index.Node{}
 	byRow := map[int64]*index.Node{}
 	err = each(ctx, tx, `SELECT row, id, project, stream, level, query_id, text, text_sha, t, role, trust, place, source_time
-		FROM node WHERE tenant = ? AND id IN (SELECT unhex(value) FROM json_each(?))`, []any{tenant, set}, func(rows *sql.Rows) error {
+		FROM node WHERE +tenant = ? AND id IN (SELECT unhex(value) FROM json_each(?))`, []any{tenant, set}, func(rows *sql.Rows) error {
 		n := &index.Node{Tenant: tenant}
 		var row int64
 		var id, textSHA []byte
@@ -53,7 +57,7 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 	if err != nil {
 		return nil, err
 	}
-	const rowsOf = `SELECT row FROM node WHERE tenant = ? AND id IN (SELECT unhex(value) FROM json_each(?))`
+	const rowsOf = `SELECT row FROM node WHERE +tenant = ? AND id IN (SELECT unhex(value) FROM json_each(?))`
 	err = each(ctx, tx, `SELECT node, t, span, place, quote, role, turn_id FROM occurrence WHERE node IN (`+rowsOf+`)`, []any{tenant, set}, func(rows *sql.Rows) error {
 		var row int64
 		var o index.Occurrence
@@ -76,7 +80,7 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, tx, `SELECT child, kind, parent FROM edge WHERE tenant = ? AND child IN (SELECT unhex(value) FROM json_each(?)) ORDER BY parent`, []any{tenant, set}, func(rows *sql.Rows) error {
+	err = each(ctx, tx, `SELECT child, kind, parent FROM edge WHERE +tenant = ? AND child IN (SELECT unhex(value) FROM json_each(?)) ORDER BY parent`, []any{tenant, set}, func(rows *sql.Rows) error {
 		var child, parent []byte
 		var kind int
 		if err := rows.Scan(&child, &kind, &parent); err != nil {
@@ -115,10 +119,10 @@ func (ix *Index) Walk(ctx context.Context, tenant string, ids []memory.SHA) (out
 	defer fault.Wrap(&err, "sqliteindex.Walk(%s, %d)", tenant, len(ids))
 	out = map[memory.SHA][]memory.SHA{}
 	err = each(ctx, ix.read, `WITH RECURSIVE up(root, id) AS (
-			SELECT id, id FROM node WHERE tenant = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
+			SELECT id, id FROM node WHERE +tenant = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
 			UNION
-			SELECT up.root, e.parent FROM up JOIN edge e ON e.child = up.id AND e.kind = 0 WHERE e.tenant = ?1)
-		SELECT up.root, n.id FROM up LEFT JOIN node n ON n.id = up.id AND n.tenant = ?1 AND n.level IN ('L0', 'raw')
+			SELECT up.root, e.parent FROM up JOIN edge e ON e.child = up.id AND e.kind = 0 WHERE +e.tenant = ?1)
+		SELECT up.root, n.id FROM up LEFT JOIN node n ON n.id = up.id AND +n.tenant = ?1 AND n.level IN ('L0', 'raw')
 		ORDER BY up.root, n.id`, []any{tenant, idSet(ids)}, func(rows *sql.Rows) error {
 		var root, id []byte
 		if err := rows.Scan(&root, &id); err != nil {
@@ -145,7 +149,7 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 	type pair struct{ by, of memory.SHA }
 	var pairs []pair
 	var names []memory.SHA
-	err = each(ctx, ix.read, `SELECT e.child, e.parent FROM edge e WHERE e.tenant = ? AND e.kind = 1 AND e.parent IN (SELECT unhex(value) FROM json_each(?))
+	err = each(ctx, ix.read, `SELECT e.child, e.parent FROM edge e WHERE +e.tenant = ? AND e.kind = 1 AND e.parent IN (SELECT unhex(value) FROM json_each(?))
 		ORDER BY e.parent, e.child`, []any{tenant, idSet(ids)}, func(rows *sql.Rows) error {
 		var by, of []byte
 		if err := rows.Scan(&by, &of); err != nil {
