@@ -12,7 +12,6 @@ package query
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -132,17 +131,11 @@ func normalise(q string) string { return norm.NFC.String(strings.Join(strings.Fi
 // question file cannot be read is searched in all its streams, and the answer
 // says so: a bad file loses no good answer.
 func (f *Function) scope(ctx context.Context, a *Answer, names []string) ([]string, map[string]bool, error) {
-	known, err := f.cfg.Log.Projects(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(names) == 0 {
-		names = known
-	}
-	var out []string
-	for _, n := range names {
-		if slices.Contains(known, n) {
-			out = append(out, n)
+	out := names
+	if len(out) == 0 { // a project that is named needs no listing: an unknown one has no rows
+		var err error
+		if out, err = f.cfg.Log.Projects(ctx); err != nil {
+			return nil, nil, err
 		}
 	}
 	sets := make([]servingSet, len(out))
