@@ -204,7 +204,7 @@ func (x *schemaReader) thread(rec *record, at span, ms []member) {
 		return
 	}
 	x.talk.reset(id)
-	known, h := x.known(b, list)
+	known, h := x.known(b, list, id)
 	i := 0
 	elements(b, list, func(e span) bool {
 		if i++; i <= known {
@@ -224,10 +224,13 @@ func (x *schemaReader) thread(rec *record, at span, ms []member) {
 	x.chain.add(h)
 }
 
-// known is how many messages of the list an earlier conversation of the
-// object ends with, and the hash of all. It also finds what names a
+// known is how many messages of the list an earlier conversation of the same
+// id, or without one, ends with, and the hash of all. It also finds what names a
 // conversation that has no id: its first text by a person, else its first.
-func (x *schemaReader) known(b []byte, list span) (n int, h uint64) {
+func (x *schemaReader) known(b []byte, list span, id string) (n int, h uint64) {
+	if id != "" {
+		h = x.chain.next(0, []byte(id))
+	}
 	i, person := 0, false
 	elements(b, list, func(e span) bool {
 		i++
@@ -325,14 +328,22 @@ func (x *schemaReader) message(rec *record, base memory.Turn, at span, ms []memb
 		}
 		return
 	}
-	spans := x.spans
-	for _, v := range spans {
-		if v.call {
+	var run []memory.Piece // texts that follow one another are one turn
+	for _, v := range x.spans {
+		switch {
+		case v.call:
+			x.talk.text(&m, run)
+			run = nil
 			x.called(&m, v.at)
-		} else {
+		case isString(b, v.at):
+			run = append(run, piece(b, v.at, m.base))
+		default:
+			x.talk.text(&m, run)
+			run = nil
 			x.talk.content(&m, v.at)
 		}
 	}
+	x.talk.text(&m, run)
 }
 
 // called reads a list of tool calls, or one.

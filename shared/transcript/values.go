@@ -27,6 +27,7 @@ type values struct {
 	base   int64 // of buf[0]
 	no     int   // line of buf[0]
 	depth  int
+	deep   bool // past maxDepth
 	quoted bool // inside a string
 	esc    bool // after a backslash
 	scalar bool // a number or word
@@ -176,6 +177,7 @@ func (v *values) torn(b []byte, i int, base int64, ln line) {
 		v.r.stats.Pending = 1 // the writer may still be at it
 		return
 	}
+	v.deep = false
 	if b[i] == '{' || b[i] == '[' {
 		v.begin(base+int64(i), ln.no)
 		if _, done := v.scan(b, i); !done && !v.quoted {
@@ -185,7 +187,7 @@ func (v *values) torn(b []byte, i int, base int64, ln line) {
 		}
 		v.open = false
 	}
-	v.r.stats.Bad++
+	v.bad()
 }
 
 // fresh says that a line is a record by itself, so that what is open was cut.
@@ -204,7 +206,7 @@ func (v *values) lose() {
 	if v.over {
 		v.r.lines.tooLong++
 	} else {
-		v.r.stats.Bad++
+		v.bad()
 	}
 	v.open = false
 	v.buf = v.buf[:0]
@@ -212,6 +214,7 @@ func (v *values) lose() {
 
 func (v *values) begin(at int64, no int) {
 	v.open, v.base, v.no = true, at, no
+	v.deep = false
 	v.depth, v.quoted, v.esc, v.scalar, v.over = 0, false, false, false, false
 	if cap(v.buf) > keepSize {
 		v.buf = nil
@@ -247,7 +250,15 @@ func (v *values) close() {
 	} else if skipValue(b, 0, 0) == len(b) {
 		s.drop("not_an_object")
 	}
-	s.Bad++
+	v.bad()
+}
+
+// bad counts a value that is none, and names a nesting bomb.
+func (v *values) bad() {
+	v.r.stats.Bad++
+	if v.deep {
+		v.r.stats.drop("nested_too_deep")
+	}
 }
 
 // hand gives one record to the handler.
@@ -295,7 +306,9 @@ func (v *values) scan(b []byte, i int) (end int, done bool) {
 		case c == '"':
 			v.quoted = true
 		case c == '{' || c == '[':
-			v.depth++
+			if v.depth++; v.depth > maxDepth {
+				v.deep = true
+			}
 		case c == '}' || c == ']':
 			if v.depth--; v.depth <= 0 {
 				return i + 1, true
