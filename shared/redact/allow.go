@@ -39,10 +39,19 @@ var stubStarts = []string{
 
 var stubParts = []string{"example", "placeholder", "changeme", "change-me", "change_me", "redacted", "xxxx", "****", "your-", "your_", "-here", "_here", "goes-here", "not-a-real", "notreal", "not_real", "fixme", "00000000", "dummy", "masked", "abcdefghijkl", "lorem"}
 
-// uniform is "aaaaaaaa", "x-x-x", "------".
+// uniform is "aaaaaaaa", "x-x-x", "------": one letter or digit, and signs.
 func uniform(v string) bool {
-	v = strings.NewReplacer("-", "", "_", "", ".", "", "=", "").Replace(v)
-	return v == "" || strings.Trim(v, v[:1]) == ""
+	first := byte(0)
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '-' || c == '_' || c == '.' || c == '=':
+		case first == 0:
+			first = c
+		case c != first:
+			return false
+		}
+	}
+	return true
 }
 
 // sequence is "1234567890", "abcdef0123456789", "0123456789abcdef": bytes that

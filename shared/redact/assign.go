@@ -114,13 +114,28 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 	if v.joined || len(s) != v.end-v.start {
 		f.secret = s
 	}
-	if isPath(s) {
+	if isPath(s) || strings.Trim(s, "0123456789.+-_eE") == "" && !(a.trust == anyWord && (upper || flag || a.pair || v.quoted)) {
 		return found{}, false
 	}
 	sure := env || flag || clause
+	if namesSecret(s) && (plainName(s) || !v.quoted && identifier(s)) && !(flag || a.pair || upper && text[a.sep] == '=') {
+		return found{}, false // PrivateKey: testRSA2048PrivateKey
+	}
+	if t := a.trust; (t == random || t == maybe || namesSecret(s)) && !sure && phrase(s) || strings.HasPrefix(s, "urn:") || strings.HasSuffix(s, "/aws4_request") {
+		return found{}, false
+	}
+	if a.kind == "secret" && protocolSecret(name) && allHex(s) {
+		return found{}, false
+	}
+	if strings.EqualFold(name, "pass") && text[a.sep] == ':' && (!v.quoted || !a.nameQuoted && upper) {
+		return found{}, false // the outcome of a test
+	}
+	if a.trust == inQuery && (!clause || !strings.HasPrefix(text[a.sep:], "=")) {
+		return found{}, false
+	}
 	switch a.trust {
-	case maybe:
-		if !v.quoted && !sure || !strong(s) || entropy(s) < 3.7 || isUUID(s) || isHash(s) || hashName(name) {
+	case maybe, inQuery:
+		if !v.quoted && !sure || !strong(s) || entropy(s) < 3.7 || isUUID(s) || isHash(s) && a.trust == maybe || hashName(name) {
 			if len(s) >= minNamed && hasDigit(s) && !hashName(name) {
 				return namedAt(text, from, a.sep, v.start, v.end)
 			}
@@ -154,6 +169,48 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 		return found{}, false // settings.password: a path in code
 	}
 	return f, true
+}
+
+// plainName is an identifier of words, with one number at most.
+func plainName(v string) bool {
+	return identifier(v) && count(v).runs <= 2 && (wordy(v) || count(v).digits <= 4)
+}
+
+// phrase is "server-valid-token-1": words and small numbers between signs.
+func phrase(v string) bool {
+	parts := strings.FieldsFunc(v, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == '/' || c == ':' })
+	words := 0
+	for _, p := range parts {
+		switch {
+		case letters(p) && (strings.ToLower(p) == p || strings.ToUpper(p) == p || wordy(p+"aaaa") || len(p) < 4):
+			words++
+		case allDigits(p) && len(p) <= 4, len(p) <= 3:
+		default:
+			return false
+		}
+	}
+	return len(parts) > 1 && words > 0 && !(len(v) >= 20 && entropy(v) > 4.2)
+}
+
+// protocolSecret is a term of TLS, HPKE and key exchanges: its hex stands in
+// test vectors, and a session of them is over when it is written down.
+func protocolSecret(name string) bool {
+	for _, s := range segments(name) {
+		switch s {
+		case "shared", "exporter", "traffic", "master", "premaster", "early", "handshake", "resumption":
+			return true
+		}
+	}
+	return false
+}
+
+func allHex(v string) bool {
+	for i := 0; i < len(v); i++ {
+		if !isHex(v[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // settingLine says that a name and its value are all of their line: a line of

@@ -34,6 +34,8 @@ func continuation(text string, p int) (int, bool) {
 		q++
 	}
 	switch {
+	case q == p:
+		return 0, false
 	case q < len(text) && (text[q] == '\n' || strings.HasPrefix(text[q:], "\r\n")):
 		q = lineOpen(text, p, q+1+btoi(text[q] == '\r'))
 	case q < len(text) && text[q] == 'n' && (q-p) >= 3:

@@ -59,10 +59,27 @@ func terraformAt(text string, from, i int) (found, bool) {
 func vaultAt(text string, from, i int) (found, bool) {
 	e := run(text[:min(len(text), i+28)], i+2, alnum)
 	v := text[i:e]
-	if e-i != 26 || inWord(text, i) || count(v).digits < 2 || entropy(v) < 3.5 || e < len(text) && (class[text[e]] == wordByte || text[e] == '(' || text[e] == '.') {
+	if e-i != 26 || inWord(text, i) || !hasDigit(v) || wordy(v) || entropy(v) < 3.5 || e < len(text) && (class[text[e]] == wordByte || text[e] == '(' || text[e] == '.') {
 		return found{}, false
 	}
 	return found{start: i, end: e, kind: "vault_service_token"}, true
+}
+
+// wordy says that v is made of words: two runs of four small letters, which 24
+// random letters and digits hold once in ten times.
+func wordy(v string) bool {
+	words, n := 0, 0
+	for i := 0; i <= len(v); i++ {
+		if i < len(v) && isLow(v[i]) {
+			n++
+			continue
+		}
+		if n >= 4 {
+			words++
+		}
+		n = 0
+	}
+	return words >= 2
 }
 
 // discordAt reads a bot's token at its first dot: base64 of the bot's id,

@@ -10,6 +10,7 @@ type trust uint8
 
 const (
 	noSecret trust = iota
+	inQuery        // the same, in a query string or a cookie alone
 	maybe          // the word stands in the name: only a strongly random value
 	random         // a key or token: the value looks random
 	anyWord        // a password: the value may be any word
@@ -76,7 +77,12 @@ func secretName(name string) (kind string, t trust) {
 			return "", noSecret // the shell's working directory
 		}
 		return "password", anyWord
-	case "pass", "pw", "passwort", "passcode", "passw":
+	case "pw":
+		if len(segs) > 2 && prev != "db" && prev != "user" && prev != "admin" {
+			return "", noSecret // base64 ends so too
+		}
+		return "password", anyWord
+	case "pass", "passwort", "passcode", "passw":
 		return "password", anyWord
 	case "secrets", "secret":
 		return "secret", anyWord
@@ -89,8 +95,10 @@ func secretName(name string) (kind string, t trust) {
 		return "api_key", maybe
 	case "keys":
 		return "api_key", maybe
-	case "auth", "pat", "cookie", "session", "sessionid", "sid", "sig", "signature", "sas", "jwt", "dsn", "webhook":
+	case "auth", "pat", "cookie", "jwt", "webhook":
 		return "token", maybe
+	case "session", "sessionid", "sid", "sig", "signature", "sas":
+		return "token", inQuery
 	}
 	for _, w := range endings {
 		if !strings.HasSuffix(last, w.word) {

@@ -19,26 +19,32 @@ const (
 	hostname                  // small letters, digits, - and .
 )
 
-func (s charset) has(c byte) bool {
-	digit, low, up := c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z'
-	switch s {
-	case alnum:
-		return digit || low || up
-	case upper:
-		return digit || up
-	case hexes:
-		return digit || c >= 'a' && c <= 'f'
-	case dashed:
-		return digit || low || up || c == '-' || c == '_'
-	case standard64:
-		return digit || low || up || c == '+' || c == '/'
-	case jwtSet:
-		return digit || low || up || c == '-' || c == '_' || c == '.'
-	case hostname:
-		return digit || low || c == '-' || c == '.'
+// members holds for each byte a bit for each charset that has it.
+var members = func() (t [256]uint8) {
+	signs := [...]string{alnum: "", dashed: "-_", upper: "", hexes: "", dotted: "-_.~+/=", standard64: "+/", jwtSet: "-_.", hostname: "-."}
+	for c := range 256 {
+		b := byte(c)
+		for s, extra := range signs {
+			in := isNum(b) || strings.IndexByte(extra, b) >= 0
+			switch charset(s) {
+			case upper:
+				in = in || isUp(b)
+			case hexes:
+				in = in || b >= 'a' && b <= 'f'
+			case hostname:
+				in = in || isLow(b)
+			default:
+				in = in || isLow(b) || isUp(b)
+			}
+			if in {
+				t[c] |= 1 << s
+			}
+		}
 	}
-	return digit || low || up || strings.IndexByte("-_.~+/=", c) >= 0
-}
+	return t
+}()
+
+func (s charset) has(c byte) bool { return members[c]>>s&1 != 0 }
 
 // rule is a vendor's token: a prefix and at least min bytes of set after it.
 // min is under the real length, so that a token cut off by a terminal is still
@@ -307,6 +313,9 @@ func (r rule) at(text string, i int) (found, bool) {
 	}
 	// A longer word goes on: no token, except for what is fixed in length.
 	if end == f.end && end < len(text) && class[text[end]] == wordByte && r.set != upper && r.set != hexes {
+		return found{}, false
+	}
+	if (r.set == alnum || r.set == upper) && inBase64(text, i, f.end) {
 		return found{}, false
 	}
 	if r.set == upper && r.min == 16 && (len(v) > 20 || f.end < len(text) && class[text[f.end]] == wordByte) {

@@ -32,7 +32,7 @@ func userinfo(text string, i int) (found, bool) {
 				s = i + 3
 			}
 			v := text[s:j]
-			if isReference(v) || containsMark(v) || strings.ContainsAny(v, "[]") || stubPasswords[strings.ToLower(v)] {
+			if isReference(v) || containsMark(v) || strings.ContainsAny(v, "[]") || stubPasswords[strings.ToLower(v)] || len(v) < 4 && letters(v) {
 				return found{}, false
 			}
 			if f, ok := inner(text, s, j); ok {

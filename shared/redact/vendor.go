@@ -64,7 +64,7 @@ func (p *vendorPrefix) at(text string, i int) (found, bool) {
 	// the bytes before running the expression.
 	n := run(text[:min(len(text), i+maxVendorToken)], i, vendorByte)
 	if n-i >= p.min {
-		if e, ok := p.match(text[i:min(len(text), i+maxVendorToken)]); ok {
+		if e, ok := p.match(text[i:min(len(text), i+maxVendorToken)]); ok && !inBase64(text, i, i+e) {
 			return found{start: i, end: i + e, kind: p.kind}, true
 		}
 	}
@@ -82,6 +82,28 @@ func (p *vendorPrefix) at(text string, i int) (found, bool) {
 	return found{start: i, end: ends[e-1], kind: p.kind, secret: joined[:e]}, true
 }
 
+// minBlob is the length of a base64 run that is data, not a token beside a
+// slash.
+const minBlob = 24
+
+// inBase64 says that [s,e) is a stretch of longer base64: a + or / borders it
+// and more follows.
+func inBase64(text string, s, e int) bool {
+	if s > 0 && (text[s-1] == '/' || text[s-1] == '+') {
+		k := s
+		for k > 0 && s-k < minBlob && standard64.has(text[k-1]) {
+			k--
+		}
+		if s-k >= minBlob {
+			return true
+		}
+	}
+	if e < len(text) && (text[e] == '/' || text[e] == '+') {
+		return run(text[:min(len(text), e+minBlob)], e, standard64)-e >= minBlob
+	}
+	return false
+}
+
 // match is the length of the token with which s begins.
 func (p *vendorPrefix) match(s string) (int, bool) {
 	m := p.regexp().FindStringSubmatchIndex(s)
@@ -95,7 +117,7 @@ func (p *vendorPrefix) match(s string) (int, bool) {
 	for e > p.min && s[e-1] == '.' {
 		e--
 	}
-	if e < len(s) && class[s[e]] == wordByte || !hasDigit(s[:e]) && p.min < 37 || entropy(s[:e]) < p.entropy {
+	if e < len(s) && class[s[e]] == wordByte || !hasDigit(s[:e]) && p.min < 37 || entropy(s[:e]) < p.entropy || isStub(s[len(p.prefix):e]) {
 		return 0, false
 	}
 	return e, true
