@@ -73,6 +73,7 @@ type Options struct {
 	Wait       time.Duration // of POST /memory/learn
 	LegTimeout time.Duration
 	Sweep      time.Duration // learn's budget of one sweep
+	PartBytes  int           // of one part's chunk records
 	Now        func() time.Time
 	// Live delivers what routes publish, and all that follows, before they go on.
 	Live bool
@@ -183,7 +184,7 @@ func New(t testing.TB, o Options) *World {
 	var err error
 	w.Learn, err = learn.New(learn.Config{
 		Tenant: Tenant, TenantKey: TenantKey, Inbox: w.Inbox, Log: w.Log, Catalog: w.Catalog, Count: o.Count,
-		Publish: w.publish, Wait: o.Wait, SweepBudget: o.Sweep, Now: o.Now,
+		Publish: w.publish, Wait: o.Wait, SweepBudget: o.Sweep, PartBytes: o.PartBytes, Now: o.Now,
 	})
 	must(err)
 	w.Gate, err = gate.New(gate.Config{

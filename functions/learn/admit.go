@@ -37,9 +37,9 @@ const autoProject = "_auto"
 // unsorted is the project of records of `_auto` uploads that name no folder.
 const unsorted = "unsorted"
 
-// maxChunks bounds one part: its source record must stay readable in memory
-// (about 1 KiB a chunk), 250 million tokens of dialogue.
-const maxChunks = 50_000
+// maxChunks bounds one object: 500 million tokens of dialogue. Its chunk
+// records, about 13 KiB each, are held until its hash is known.
+const maxChunks = 100_000
 
 // postDir is the folder of bodies and files that Mneme itself uploads:
 // <project>/_post/<sha256>/<name>.
@@ -159,8 +159,14 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		if err != nil {
 			return r, err
 		}
-		if l, ok := known.raw[st.RawSHA256]; ok {
-			part := eventlog.ReceiptPart{Project: name, Seq: l.Seq, Source: l.Source, RawSHA256: st.RawSHA256}
+		whole := st.RawSHA256
+		last, done := known.raw[whole]
+		lines := known.begun[whole]
+		if done {
+			lines = append(slices.Clone(lines), last)
+		}
+		for _, l := range lines {
+			part := eventlog.ReceiptPart{Project: name, Seq: l.Seq, Source: l.Source, RawSHA256: whole}
 			if l.Object == f.cfg.Inbox.Name()+"/"+info.Key && l.ETag == info.ETag {
 				// An earlier delivery wrote the line and not the receipt: the
 				// part is this object's own, and nobody was told of it.
@@ -170,6 +176,8 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 				duplicate++
 			}
 			r.Parts = append(r.Parts, part)
+		}
+		if done {
 			continue
 		}
 		if len(p.chunks) == 0 {
@@ -182,21 +190,20 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 			return r, fault.New(fault.Conflict, "another part of the same session was admitted")
 		}
 		src := p.source(f, st, rd.Format(), origin, info)
-		key, err := f.cfg.Log.PutSource(ctx, name, src, p.chunks)
-		if err != nil {
-			return r, err
+		pieces := split(p.chunks, f.cfg.PartBytes)
+		for i, chunks := range pieces {
+			one := src
+			if i > 0 || len(pieces) > 1 {
+				one = p.pieceOf(src, chunks, i == len(pieces)-1)
+			}
+			line, next, err := f.admitPart(ctx, name, head, one, chunks, i < len(pieces)-1)
+			if err != nil {
+				return r, err
+			}
+			head = next
+			admitted++
+			r.Parts = append(r.Parts, eventlog.ReceiptPart{Project: name, Seq: line.Seq, Source: line.Source, RawSHA256: whole, Chunks: len(chunks)})
 		}
-		line, _, err := f.cfg.Log.AppendAdmit(ctx, name, head, memory.Admit{
-			V: memory.Version, Type: memory.TypeAdmit, Level: memory.LevelNone,
-			Tenant: f.cfg.Tenant, Project: name, Source: key, RawSHA256: src.RawSHA256,
-			Object: src.Object, ETag: src.ETag, Session: src.Session,
-			From: src.From, To: src.To, PrefixSHA256: src.PrefixSHA256, Chunks: len(p.chunks),
-		})
-		if err != nil {
-			return r, err
-		}
-		admitted++
-		r.Parts = append(r.Parts, eventlog.ReceiptPart{Project: name, Seq: line.Seq, Source: key, RawSHA256: src.RawSHA256, Chunks: len(p.chunks)})
 	}
 	switch {
 	case admitted > 0:
@@ -207,6 +214,20 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		r.Outcome, r.Reason = OutcomeEmpty, "no turn that could be evidence"
 	}
 	return r, nil
+}
+
+// admitPart writes one source record and its admit line.
+func (f *Function) admitPart(ctx context.Context, project string, head eventlog.Head, src memory.Source, chunks []memory.Chunk, more bool) (memory.Admit, eventlog.Head, error) {
+	key, err := f.cfg.Log.PutSource(ctx, project, src, chunks)
+	if err != nil {
+		return memory.Admit{}, head, err
+	}
+	return f.cfg.Log.AppendAdmit(ctx, project, head, memory.Admit{
+		V: memory.Version, Type: memory.TypeAdmit, Level: memory.LevelNone,
+		Tenant: f.cfg.Tenant, Project: project, Source: key, RawSHA256: src.RawSHA256,
+		Object: src.Object, ETag: src.ETag, Session: src.Session,
+		From: src.From, To: src.To, PrefixSHA256: src.PrefixSHA256, Chunks: len(chunks), More: more,
+	})
 }
 
 // damaged says what is wrong with a compressed object.

@@ -24,7 +24,8 @@ type admitted struct {
 	Lines []admittedLine `json:"lines"`
 
 	head     eventlog.Head
-	raw      map[memory.SHA]admittedLine // by the raw sha of an object
+	raw      map[memory.SHA]admittedLine   // by the raw sha of an object that is admitted whole
+	begun    map[memory.SHA][]admittedLine // its parts before the last, in order
 	sessions map[string][]admittedLine
 }
 
@@ -36,6 +37,7 @@ type admittedLine struct {
 	Object  string     `json:"object,omitempty"`
 	ETag    string     `json:"etag,omitempty"`
 	Chunks  int        `json:"chunks,omitempty"`
+	More    bool       `json:"more,omitempty"`
 }
 
 // cacheEvery is how many new lines make a new cached fold worth writing: a
@@ -50,11 +52,15 @@ func newAdmitIndex(log *eventlog.Log) *admitIndex {
 }
 
 func newAdmitted() *admitted {
-	return &admitted{raw: map[memory.SHA]admittedLine{}, sessions: map[string][]admittedLine{}}
+	return &admitted{raw: map[memory.SHA]admittedLine{}, begun: map[memory.SHA][]admittedLine{}, sessions: map[string][]admittedLine{}}
 }
 
 func (a *admitted) index(l admittedLine) {
-	a.raw[l.Raw] = l
+	if l.More {
+		a.begun[l.Raw] = append(a.begun[l.Raw], l)
+	} else {
+		a.raw[l.Raw] = l
+	}
 	a.sessions[l.Session] = append(a.sessions[l.Session], l)
 }
 
@@ -105,7 +111,7 @@ func (x *admitIndex) foldLocked(ctx context.Context, project string) (*admitted,
 		}
 		for _, r := range seg.Records {
 			if l, ok := r.(*memory.Admit); ok {
-				a.add(admittedLine{Seq: l.Seq, Raw: l.RawSHA256, Source: l.Source, Session: l.Session, Object: l.Object, ETag: l.ETag, Chunks: l.Chunks})
+				a.add(admittedLine{Seq: l.Seq, Raw: l.RawSHA256, Source: l.Source, Session: l.Session, Object: l.Object, ETag: l.ETag, Chunks: l.Chunks, More: l.More})
 			}
 		}
 		a.head = eventlog.Head{Seq: seg.Header.Seq, Hash: seg.Hash}

@@ -45,7 +45,10 @@ type Config struct {
 	// SweepBudget bounds the wall time of one sweep; the next one goes on.
 	// 60 s by default, well inside a handler's deadline.
 	SweepBudget time.Duration
-	Now         func() time.Time
+	// PartBytes is about the size of one part's chunk records; 16 MiB by default,
+	// see split.
+	PartBytes int
+	Now       func() time.Time
 }
 
 // Function is the learn function.
@@ -71,6 +74,9 @@ func New(cfg Config) (*Function, error) {
 	}
 	if cfg.SweepBudget == 0 {
 		cfg.SweepBudget = 60 * time.Second
+	}
+	if cfg.PartBytes == 0 {
+		cfg.PartBytes = partBytes
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

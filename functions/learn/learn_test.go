@@ -370,9 +370,15 @@ func TestCutLastLine(t *testing.T) {
 
 var errKilled = fault.As(fault.Unavailable, errors.New("injected"))
 
+// severalParts is an object that is too large for one part.
+const severalParts = "several parts"
+
 // fixtures are uploads whose admission is disturbed: the last event is the one
 // that is, all before it are admitted in peace.
 var fixtures = map[string]func(w *functest.World) []ce.Event{
+	severalParts: func(w *functest.World) []ce.Event {
+		return []ce.Event{w.Put("shop/a.jsonl", functest.Brief("s1", start, 3))}
+	},
 	"one part": func(w *functest.World) []ce.Event {
 		return []ce.Event{w.Put("shop/a.jsonl", functest.Brief("s1", start, 2))}
 	},
@@ -397,16 +403,20 @@ func crash(t *testing.T, inject func(s *functest.Stores, n int, effect bool) fun
 		for _, effect := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, effect=%t", name, effect), func(t *testing.T) {
 				t.Parallel()
-				crashAt(t, upload, func(s *functest.Stores, n int) func() bool { return inject(s, n, effect) })
+				partBytes := 0 // the default
+				if name == severalParts {
+					partBytes = 1 // a chunk a part
+				}
+				crashAt(t, partBytes, upload, func(s *functest.Stores, n int) func() bool { return inject(s, n, effect) })
 			})
 		}
 	}
 }
 
-func crashAt(t *testing.T, upload func(w *functest.World) []ce.Event, inject func(s *functest.Stores, n int) func() bool) {
+func crashAt(t *testing.T, partBytes int, upload func(w *functest.World) []ce.Event, inject func(s *functest.Stores, n int) func() bool) {
 	t.Helper()
 	world := func(from *functest.World) *functest.World {
-		w := functest.New(t, functest.Options{From: from, Count: functest.Coarse, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
+		w := functest.New(t, functest.Options{From: from, Count: functest.Coarse, PartBytes: partBytes, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
 		if from == nil {
 			w.Ask("shop", "decisions")
 			w.Ask("bank", "decisions")
@@ -507,6 +517,47 @@ func TestAnnouncedAfterCrash(t *testing.T) {
 	}
 	if len(r.Receipt.Parts) != 1 || r.Receipt.Parts[0].Chunks != 1 {
 		t.Errorf("parts %+v", r.Receipt.Parts)
+	}
+}
+
+// TestSeveralParts: an object that is too large for one part is admitted in
+// several, and known as a whole afterwards.
+func TestSeveralParts(t *testing.T) {
+	t.Parallel()
+	w := functest.New(t, functest.Options{Count: functest.Coarse, PartBytes: 1})
+	w.Ask("shop", "decisions")
+	body := functest.Brief("s1", start, 4)
+	r := receive(t, w, w.Put("shop/a.jsonl", body))
+	if r.Receipt.Outcome != learn.OutcomeAdmitted || len(r.Receipt.Parts) < 3 || len(r.Events) != len(r.Receipt.Parts) {
+		t.Fatalf("%+v", r.Receipt)
+	}
+	w.Run(r.Events...)
+	lines := w.Admits("shop")
+	for i, l := range lines {
+		if more := i < len(lines)-1; l.More != more || l.Seq != int64(i+1) || l.RawSHA256 != lines[0].RawSHA256 {
+			t.Errorf("line %d: %+v", i, l)
+		}
+	}
+	one := functest.New(t, functest.Options{Count: functest.Coarse})
+	one.Ask("shop", "decisions")
+	one.Run(one.Put("shop/a.jsonl", body))
+	kept := func(w *functest.World) (out []string) {
+		for _, rec := range w.Records("shop", "decisions") {
+			if e, ok := rec.(*memory.Evidence); ok {
+				out = append(out, e.Text)
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff(kept(one), kept(w)); diff != "" {
+		t.Errorf("kept (-in one part +in several):\n%s", diff)
+	}
+	again := receive(t, w, w.Put("shop/b.jsonl", body))
+	if again.Receipt.Outcome != learn.OutcomeDuplicate || len(w.Admits("shop")) != len(lines) {
+		t.Errorf("the same bytes again: %+v", again.Receipt)
+	}
+	if rep, err := w.Log.Verify(t.Context(), nil); err != nil || !rep.OK {
+		t.Errorf("verify: %v %v", rep.Problems, err)
 	}
 }
 

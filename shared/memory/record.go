@@ -60,7 +60,7 @@ type Source struct {
 	Cwds          []string  `json:"cwds,omitempty"`
 	From          int64     `json:"from"` // bytes [from,to) of the object that this part covers
 	To            int64     `json:"to"`
-	PrefixSHA256  SHA       `json:"prefix_sha256"` // of bytes [0,to)
+	PrefixSHA256  SHA       `json:"prefix_sha256"` // of bytes [0,to); empty where further parts follow
 	Origin        string    `json:"origin"`        // upload | post | ingest
 	ChunkPolicy   string    `json:"chunk_policy"`
 	RedactRules   string    `json:"redact_rules"`
@@ -74,22 +74,26 @@ type Source struct {
 // Admit is one line of the admit stream: THE order. Seq numbers start at 1 and
 // have no gap; every question stream folds them in this order.
 type Admit struct {
-	V            int       `json:"v"`
-	Type         string    `json:"type"` // "admit"
-	Level        Level     `json:"level"`
-	Tenant       string    `json:"tenant"`
-	Project      string    `json:"project"`
-	Seq          int64     `json:"seq"`
-	Source       SHA       `json:"source"`     // key of the source record
-	RawSHA256    SHA       `json:"raw_sha256"` // of the whole object
-	Object       string    `json:"object"`
-	ETag         string    `json:"etag"`
-	Session      string    `json:"session,omitempty"`
-	From         int64     `json:"from"`
-	To           int64     `json:"to"`
-	PrefixSHA256 SHA       `json:"prefix_sha256"`
-	Chunks       int       `json:"chunks"`
-	StoredAt     time.Time `json:"stored_at"` // the store's clock, not ours
+	V            int    `json:"v"`
+	Type         string `json:"type"` // "admit"
+	Level        Level  `json:"level"`
+	Tenant       string `json:"tenant"`
+	Project      string `json:"project"`
+	Seq          int64  `json:"seq"`
+	Source       SHA    `json:"source"`     // key of the source record
+	RawSHA256    SHA    `json:"raw_sha256"` // of the whole object
+	Object       string `json:"object"`
+	ETag         string `json:"etag"`
+	Session      string `json:"session,omitempty"`
+	From         int64  `json:"from"`
+	To           int64  `json:"to"`
+	PrefixSHA256 SHA    `json:"prefix_sha256"`
+	Chunks       int    `json:"chunks"`
+	// More says that the object has further parts: it was too large for one. The
+	// object as a whole is admitted with the first line of its raw sha that says
+	// nothing of more.
+	More     bool      `json:"more,omitempty"`
+	StoredAt time.Time `json:"stored_at"` // the store's clock, not ours
 }
 
 // Cause names why a run exists when it is not the next admitted part: re-gated
