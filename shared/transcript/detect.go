@@ -204,6 +204,9 @@ func (d *detector) last() string {
 	if len(body) == 0 {
 		return FormatEmpty
 	}
+	if d.hint == ".txt" && isCursorText(all) {
+		return FormatCursor
+	}
 	switch d.hint {
 	case ".md", ".markdown", ".mdx", ".mdc":
 		return FormatMarkdown

@@ -2,8 +2,10 @@
 // turns, each with the exact bytes that its text was decoded from.
 //
 // Formats are told by content (formats.md section 5): Claude Code, pi v1 to
-// v3, Codex rollouts, Gemini CLI, flat {role, content} JSONL and Markdown are read; others are named and
-// not guessed at. gzip and zstd are undone first, with a bound on expansion.
+// v3, Codex rollouts, Gemini CLI, Cursor, agent loops, OpenAI messages,
+// ShareGPT, TRL, OpenCode exports, Cline, Aider, flat {role, content} lines,
+// Markdown and plain text are read; others are named and not guessed at. gzip
+// and zstd are undone first, with a bound on expansion.
 //
 // Invariants:
 //   - A bad line never ends the reading. Every line stands in a count.

@@ -1,7 +1,7 @@
 package transcript
 
-// Formats that detection can name. The first six are read; of the others
-// Turns yields nothing and Stats.Unsupported gives the name.
+// Formats that detection can name. Of those that are not read
+// Turns yields nothing, and Stats.Unsupported gives the name.
 const (
 	FormatClaude   = "claude-code"
 	FormatPi       = "pi"
@@ -10,8 +10,8 @@ const (
 	FormatText     = "text" // paragraphs without headings
 	FormatCodex    = "codex"
 	FormatGemini   = "gemini"
-
 	FormatCursor   = "cursor"
+
 	FormatAider    = "aider"
 	FormatOpenAI   = "openai-messages"
 	FormatShareGPT = "sharegpt"

@@ -140,6 +140,8 @@ func (r *Reader) newParser() parser {
 		return newJSONL(r, newCodex(r))
 	case FormatGemini:
 		return newGemini(r)
+	case FormatCursor:
+		return newCursor(r)
 	case FormatUnknown, FormatEmpty:
 	default:
 		r.stats.Unsupported = r.format
