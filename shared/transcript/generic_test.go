@@ -340,3 +340,17 @@ func TestPlainText(t *testing.T) {
 		}
 	}
 }
+
+// A heading or a fence may follow a paragraph at once, where the part before it
+// is given away.
+func TestHeadingAfterLongPart(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"# B\nmore\n", "```\ncode\n```\n"} {
+		data := "# A\nfirst paragraph of some words\n\nsecond paragraph of some words\n" + next
+		turns, _ := read(t, data, transcript.Options{Object: "x.md", NoteChars: 40})
+		checkPieces(t, data, turns)
+		if d := cmp.Diff([]string{"note text: # A\nfirst paragraph of some words", "note text: second paragraph of some words", "note text: " + strings.TrimSpace(next)}, brief(turns)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+	}
+}

@@ -188,12 +188,12 @@ func (m *markdown) body(ln line) {
 		return
 	}
 	if f := opensFence(trimmed); f != nil {
-		m.closeBlockAt(from)
+		from = m.closeBefore(from)
 		m.open, m.at, m.fence = blockFence, from, f
 		return
 	}
 	if h := atx.FindSubmatch(b); h != nil {
-		m.closeBlockAt(from)
+		from = m.closeBefore(from)
 		m.section(from, len(h[1]), string(h[2]))
 		return
 	}
@@ -265,6 +265,14 @@ func (m *markdown) section(from, level int, title string) {
 }
 
 func (m *markdown) closeBlock() { m.closeBlockAt(len(m.buf)) }
+
+// closeBefore is closeBlockAt for a line that begins at buf[from]; it returns
+// where the line stands after what came before was given away.
+func (m *markdown) closeBefore(from int) int {
+	rest := len(m.buf) - from
+	m.closeBlockAt(from)
+	return len(m.buf) - rest
+}
 
 // closeBlockAt ends the open block before buf[to]. The block joins the part,
 // or the part is emitted and the block begins the next.
