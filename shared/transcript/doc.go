@@ -3,7 +3,7 @@
 //
 // Formats are told by content (formats.md section 5): Claude Code, pi v1 to
 // v3, Codex rollouts, Gemini CLI, Cursor, agent loops, OpenAI messages,
-// ShareGPT, TRL, OpenCode exports, Cline, Aider, flat {role, content} lines,
+// ShareGPT, TRL, ChatGPT, Claude.ai and OpenCode exports, Cline, Aider, flat lines,
 // Markdown and plain text are read; others are named and not guessed at. gzip
 // and zstd are undone first, with a bound on expansion.
 //
