@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +26,9 @@ func (a *app) cmdImport() *cobra.Command {
 		Long: `Import the history of a coding agent, such as ~/.claude/projects (the default).
 
 It first shows projects, files and bytes, which folder belongs to which project,
-where the text goes and what it costs; with --yes it uploads. Files that are in
-the log already cost nothing, so an interrupted import goes on when run again.`,
+where the text goes and what it costs; with --yes it uploads, the oldest session
+first. Files that are in the log already cost nothing, so an interrupted import
+goes on when run again.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := ""
@@ -48,7 +52,22 @@ type importPlan struct {
 	Files   int      `json:"files"`
 	Bytes   int64    `json:"bytes"`
 	Turns   int      `json:"turns"`
-	files   []string
+}
+
+// planned is what one file holds.
+type planned struct {
+	file    string
+	project string
+	cwds    []string
+	turns   int
+	first   time.Time // of the first turn that tells one, else of the file
+}
+
+// oldestFirst is the order of upload: by first time, then by name. Memory is
+// folded in the order of admission, so history is told in the order in which
+// it happened.
+func oldestFirst(a, b planned) int {
+	return cmp.Or(a.first.Compare(b.first), strings.Compare(a.file, b.file))
 }
 
 func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
@@ -57,6 +76,7 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 		return err
 	}
 	plans := map[string]*importPlan{}
+	var queue []planned
 	skippedFiles := 0
 	m := a.meter("reading", int64(len(files)), false)
 	for _, f := range files {
@@ -64,25 +84,25 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p, cwds, turns, err := planFile(f)
+		p, err := planFile(f)
 		if err != nil {
 			skippedFiles++
 			fmt.Fprintf(a.err, "%s: not read: %v\n", f, err)
 			continue
 		}
-		if turns == 0 {
+		if p.turns == 0 {
 			skippedFiles++
 			continue
 		}
 		if a.project != "" {
-			p = a.project
+			p.project = a.project
 		}
-		pl := plans[p]
+		pl := plans[p.project]
 		if pl == nil {
-			pl = &importPlan{Project: p, Folders: []string{}}
-			plans[p] = pl
+			pl = &importPlan{Project: p.project, Folders: []string{}}
+			plans[p.project] = pl
 		}
-		for _, c := range cwds {
+		for _, c := range p.cwds {
 			if !slices.Contains(pl.Folders, c) {
 				pl.Folders = append(pl.Folders, c)
 			}
@@ -91,8 +111,8 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 			pl.Bytes += st.Size()
 		}
 		pl.Files++
-		pl.Turns += turns
-		pl.files = append(pl.files, f)
+		pl.Turns += p.turns
+		queue = append(queue, p)
 	}
 	m.done()
 	names := slices.Sorted(maps.Keys(plans))
@@ -106,27 +126,22 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 	if err != nil {
 		return err
 	}
-	total := 0
-	for _, n := range names {
-		total += len(plans[n].files)
-	}
-	m = a.meter("import", int64(total), false)
+	slices.SortFunc(queue, oldestFirst)
+	m = a.meter("import", int64(len(queue)), false)
 	defer m.done()
 	done, bad := map[string]int{}, 0
-	for _, n := range names {
-		for _, f := range plans[n].files {
-			l, err := a.upload(ctx, c, n, f)
-			m.add(1)
-			if err != nil {
-				if _, ok := errors.AsType[noServer](err); ok || ctx.Err() != nil {
-					return errors.Join(err, ctx.Err())
-				}
-				bad++
-				fmt.Fprintf(a.err, "%s: %v\n", f, err)
-				continue
+	for _, p := range queue {
+		l, err := a.upload(ctx, c, p.project, p.file)
+		m.add(1)
+		if err != nil {
+			if _, ok := errors.AsType[noServer](err); ok || ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
 			}
-			done[l.Outcome]++
+			bad++
+			fmt.Fprintf(a.err, "%s: %v\n", p.file, err)
+			continue
 		}
+		done[l.Outcome]++
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"done": done, "failed": bad})
@@ -174,36 +189,40 @@ func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string
 // planFile reads one transcript and names its project: that of its first
 // folder, seen on this disk where it still exists. A file of several projects
 // goes to `_auto`, where each record's own folder decides.
-func planFile(path string) (project string, cwds []string, turns int, err error) {
+func planFile(path string) (p planned, err error) {
+	p.file = path
 	f, r, err := read(path)
 	if err != nil {
-		return "", nil, 0, err
+		return p, err
 	}
 	defer f.Close()
 	projects := map[string]bool{}
 	for t, err := range r.Turns() {
 		if err != nil {
-			return "", nil, 0, err
+			return p, err
 		}
-		turns++
-		if t.Cwd == "" || slices.Contains(cwds, t.Cwd) {
+		p.turns++
+		if p.first.IsZero() {
+			p.first = t.Time
+		}
+		if t.Cwd == "" || slices.Contains(p.cwds, t.Cwd) {
 			continue
 		}
-		cwds = append(cwds, t.Cwd)
+		p.cwds = append(p.cwds, t.Cwd)
 		name, _ := questions.Projects{}.Resolve(t.Cwd, t.Remote)
 		if exists(t.Cwd) {
 			name = projectOf(t.Cwd)
 		}
 		projects[name] = true
-		if project == "" {
-			project = name
+		if p.project == "" {
+			p.project = name
 		}
 	}
-	switch len(projects) {
-	case 0:
-		return "_auto", cwds, turns, nil
-	case 1:
-		return project, cwds, turns, nil
+	if len(projects) != 1 {
+		p.project = "_auto"
 	}
-	return "_auto", cwds, turns, nil
+	if st, err := f.Stat(); err == nil && p.first.IsZero() {
+		p.first = st.ModTime()
+	}
+	return p, nil
 }
