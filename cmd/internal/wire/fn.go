@@ -107,6 +107,9 @@ func Fn(ctx context.Context, cfg FnConfig, logger *slog.Logger) (err error) {
 	p.catalog = catalog.New(p.stores.Log, p.log, p.tenant)
 	p.count = lazyCounter()
 	cfg.Serve.Logger = logger
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	p.stop = stop
 	var svc *serve.Service
 	p.publish = func(ctx context.Context, es ...ce.Event) error { return svc.Publish(ctx, es...) }
 	f, closeIndexes, err := p.one(ctx, cfg)
@@ -115,7 +118,11 @@ func Fn(ctx context.Context, cfg FnConfig, logger *slog.Logger) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeIndexes()) }()
 	svc = serve.New(f, cfg.Serve)
-	return svc.ListenAndServe(ctx, cfg.Listen)
+	err = svc.ListenAndServe(ctx, cfg.Listen)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause // the store was refused
+	}
+	return err
 }
 
 // lazyCounter loads the tokenizer on first use: start to ready must not wait
@@ -157,11 +164,11 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	case "learn":
 		var l *learn.Function
 		l, err = p.newLearn()
-		f = proving{l, p.stores.Log}
+		f = newProving(l, p.stores.Log, p.stop)
 	case "gate":
 		var g *gate.Function
 		g, err = p.newGate()
-		f = proving{g, p.stores.Log}
+		f = newProving(g, p.stores.Log, p.stop)
 	case "embed":
 		f, err = p.newEmbed()
 	case "project":
@@ -171,19 +178,3 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	}
 	return f, closing, err
 }
-
-// proving is a function that appends: it starts only on a store that honours
-// conditional writes.
-type proving struct {
-	routed
-	log *objstore.Bucket
-}
-
-// routed is a function with routes of its own.
-type routed interface {
-	serve.Function
-	serve.Routes
-}
-
-// Start is serve.Starter.
-func (f proving) Start(ctx context.Context, _ map[string]string) error { return f.log.Prove(ctx) }

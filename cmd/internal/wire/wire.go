@@ -69,6 +69,7 @@ type parts struct {
 	logger   *slog.Logger
 	publish  func(ctx context.Context, es ...ce.Event) error
 	calls    func() (policy, model int64)
+	stop     context.CancelCauseFunc // ends the process with an error
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
