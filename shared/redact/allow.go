@@ -22,6 +22,11 @@ func isReference(v string) bool {
 			return true
 		}
 	}
+	for _, w := range weakStubStarts {
+		if strings.HasPrefix(low, w) && (phrase(v) || !hasDigit(v)) {
+			return true
+		}
+	}
 	for _, w := range stubParts {
 		if strings.Contains(low, w) {
 			return true
@@ -34,6 +39,10 @@ var stubStarts = []string{
 	"your-", "your_", "yoursecret", "yourpass", "yourtoken", "yourapi", "yourkey", "my-", "my_", "mysecret", "mypassword", "mytoken", "insert", "replace", "enter-", "enter_",
 	"process.env", "os.environ", "os.getenv", "getenv", "env.", "env(", "env:", "secretref", "vault:", "secrets.", "secrets/", "vars.", "var.", "config.", "settings.", "import.meta",
 	"system.getenv", "std::env", "dotenv", "ssm:", "arn:aws:secretsmanager", "arn:aws:ssm", "op://", "ref+", "file:", "gcp:secret", "keyring:", "self.", "this.", "args.", "opts.", "options.", "ctx.", "req.", "request.",
+}
+
+// weakStubStarts begin stubs of words, and random values now and then.
+var weakStubStarts = []string{
 	"sample", "dummy", "fake", "todo", "tbd", "none", "null", "nil", "undefined", "true", "false", "string", "test-", "test_", "some-", "some_", "the-", "the_", "a-", "an-",
 }
 

@@ -34,7 +34,7 @@ func assigned(text string, from, i int) (found, bool) {
 	case t == noSecret:
 		// A vendor's name needs a long value with digits behind it.
 		v, _, _ := openValue(text, skipOperator(text, i))
-		if n := run(text[:min(len(text), v+minNamed*2)], v, dotted); n-v < minNamed || !hasDigit(text[v:n]) {
+		if n := word(text[:min(len(text), v+vendorLook)], v); n-v < minNamed || !hasDigit(text[v:n]) {
 			return found{}, false
 		}
 	}
@@ -117,7 +117,7 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 	if isPath(s) || strings.Trim(s, "0123456789.+-_eE") == "" && !(a.trust == anyWord && (upper || flag || a.pair || v.quoted)) {
 		return found{}, false
 	}
-	sure := env || flag || clause
+	sure := env || flag || clause || text[a.sep] == ':' && strings.IndexByte(name, '-') > 0 || argument(text, a, v)
 	if namesSecret(s) && (plainName(s) || !v.quoted && identifier(s)) && !(flag || a.pair || upper && text[a.sep] == '=') {
 		return found{}, false // PrivateKey: testRSA2048PrivateKey
 	}
@@ -135,7 +135,7 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 	}
 	switch a.trust {
 	case maybe, inQuery:
-		if !v.quoted && !sure || !strong(s) || entropy(s) < 3.7 || isUUID(s) || isHash(s) && a.trust == maybe || hashName(name) {
+		if !v.quoted && !sure || publicKey(s) || !strong(s) || entropy(s) < 3.7 || isUUID(s) || isHash(s) && a.trust == maybe || hashName(name) {
 			if len(s) >= minNamed && hasDigit(s) && !hashName(name) {
 				return namedAt(text, from, a.sep, v.start, v.end)
 			}
@@ -174,6 +174,16 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 // plainName is an identifier of words, with one number at most.
 func plainName(v string) bool {
 	return identifier(v) && count(v).runs <= 2 && (wordy(v) || count(v).digits <= 4)
+}
+
+// publicKey says that s is a public key in DER, by its first bytes.
+func publicKey(s string) bool {
+	for _, p := range []string{"MFkw", "MIIBI", "MIICI", "MCow", "MIGf", "MHYw", "AAAAB3", "AAAAC3", "AAAAE2"} {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // phrase is "server-valid-token-1": words and small numbers between signs.
@@ -261,6 +271,16 @@ func inClause(text string, a assignment, v read) bool {
 	return before || after && a.sep+1 == v.open && !strings.HasSuffix(text[a.ns:a.ne], ".")
 }
 
+// argument says that name=value is a word of a command line, not of a call in
+// code, where a comma or a bracket follows.
+func argument(text string, a assignment, v read) bool {
+	if text[a.sep] != '=' || a.sep != a.ne || a.sep+1 != v.open || v.quoted {
+		return false
+	}
+	return (a.ns == 0 || strings.IndexByte(" \t\n\"'=", text[a.ns-1]) >= 0) &&
+		(v.end >= len(text) || strings.IndexByte(" \t\r\n\"'\\", text[v.end]) >= 0)
+}
+
 // hashName says that a name announces a digest or an id.
 func hashName(name string) bool {
 	for _, s := range segments(name) {
@@ -332,7 +352,7 @@ func codeWord(v string) bool {
 		}
 	}
 	c := count(v)
-	return !isNum(v[0]) && c.digits <= 3 && c.runs <= 2
+	return !isNum(v[0]) && c.digits <= 3 && c.runs <= 2 && c.turns*2 <= len(v)
 }
 
 // codePath is obj.field or pkg::name.
@@ -370,6 +390,9 @@ func mixed(v string) bool {
 // namesSecret says that a value is itself a name of a secret: a field mapping
 // or a keyword argument.
 func namesSecret(v string) bool {
+	if len(v) >= 20 && entropy(v) >= 4.1 {
+		return false // random letters hold short words too
+	}
 	low := strings.ToLower(v)
 	for _, w := range []string{"pass", "secret", "token", "key", "cred", "auth", "pwd"} {
 		if strings.Contains(low, w) {

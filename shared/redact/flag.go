@@ -16,6 +16,9 @@ func flagAt(text string, from, i int) (found, bool) {
 	for e < len(text) && e-s < maxName && isName(text[e]) {
 		e++
 	}
+	if s == i+1 && s < len(text) && text[s] == 'p' && (e >= len(text) || text[e] > ' ') {
+		return glued(text, from, i, s)
+	}
 	if e == s || e+1 >= len(text) {
 		return found{}, false
 	}
@@ -29,10 +32,12 @@ func flagAt(text string, from, i int) (found, bool) {
 			return found{}, false
 		}
 	} else if text[k] != ' ' && text[k] != '\t' {
-		if name[0] == 'p' && s == i+1 {
-			return glued(text, from, i, s)
-		}
 		return found{}, false
+	}
+	if name[0] == 'p' && s == i+1 && len(name) > 4 {
+		if f, ok := glued(text, from, i, s); ok {
+			return f, true
+		}
 	}
 	if len(name) == 1 {
 		return shortFlag(text, from, i, name[0], k)

@@ -24,7 +24,11 @@ func header(text string, i int) (found, bool) {
 			break
 		}
 	}
-	end = trimToken(text, s, run(text, s, dotted))
+	end = s
+	for end < len(text) && text[end] > ' ' && text[end] < 0x80 && strings.IndexByte(bareEnd, text[end]) < 0 {
+		end++
+	}
+	end = trimToken(text, s, end)
 	f := extend(text, found{start: s, end: end, kind: "authorization"}, dotted)
 	v := f.value(text)
 	if len(v) < minValue || !hasDigit(v) && (bare || len(v) < 12) || isReference(v) || s > 0 && text[s-1] == '$' || strings.HasSuffix(v, "...") ||

@@ -47,7 +47,7 @@ func continuation(text string, p int) (int, bool) {
 	for q < len(text) && (text[q] == ' ' || text[q] == '\t') {
 		q++
 	}
-	if q >= len(text) || !dashed.has(text[q]) && strings.IndexByte("+/=.~", text[q]) < 0 {
+	if q >= len(text) || text[q] <= ' ' || text[q] >= 0x80 || strings.IndexByte("\"'`\\", text[q]) >= 0 {
 		return 0, false
 	}
 	if q > at {
@@ -116,8 +116,8 @@ func concatenation(text string, p int) (int, bool) {
 				return 0, false
 			}
 			k++
-			// The next literal must be a token through and through.
-			e := run(text[:min(len(text), k+maxValue)], k, dotted)
+			// The next literal must be one word through and through.
+			e := word(text[:min(len(text), k+maxValue)], k)
 			for e > k && e < len(text) && text[e] == '\\' {
 				e++
 			}
@@ -133,6 +133,21 @@ func concatenation(text string, p int) (int, bool) {
 	return 0, false
 }
 
+// word is the end of the bytes from i on that a value without spaces has.
+func word(text string, i int) int {
+	for i < len(text) && inWordSet[text[i]] {
+		i++
+	}
+	return i
+}
+
+var inWordSet = func() (t [256]bool) {
+	for c := '!'; c < 0x80; c++ {
+		t[c] = strings.IndexByte("\"'`\\", byte(c)) < 0
+	}
+	return t
+}()
+
 // maxConcat is how far apart two literals of one secret may stand, in bytes:
 // an operator and an indentation.
 const maxConcat = 64
@@ -144,11 +159,11 @@ func btoi(b bool) int {
 	return 0
 }
 
-// unfold reads a token on over the break at n: the joined text of at most limit
-// bytes, and for each of its bytes the offset behind it in text. It is empty
-// when no joint stands at n. A bare line end counts too: the caller takes the
-// joined text only where it has a vendor's exact form.
-func unfold(text string, i, n, limit int) (string, []int) {
+// unfold reads a token on over the break at n, one more break with each call
+// of try, until try takes the joined text. It gives the joined text of at most
+// limit bytes, and for each of its bytes the offset behind it in text. A bare
+// line end counts as a break: try takes a text only in a vendor's exact form.
+func unfold(text string, i, n, limit int, try func(joined string, ends []int) bool) {
 	var b []byte
 	var ends []int
 	for k := 0; k <= maxJoints; k++ {
@@ -156,22 +171,21 @@ func unfold(text string, i, n, limit int) (string, []int) {
 			b = append(b, text[i])
 			ends = append(ends, i+1)
 		}
+		if k > 0 && try(string(b), ends) || len(b) >= limit {
+			return
+		}
 		next, ok := joint(text, n)
 		if !ok {
 			next, ok = lineEnd(text, n)
 		}
-		if !ok || len(b) >= limit {
-			break
+		if !ok {
+			return
 		}
 		i = next
 		if n = run(text[:min(len(text), i+limit)], i, vendorByte); n == i {
-			break
+			return
 		}
 	}
-	if len(ends) == 0 || ends[0] == ends[len(ends)-1]-len(ends)+1 {
-		return "", nil
-	}
-	return string(b), ends
 }
 
 // lineEnd reads a line end, real or escaped, and the next line's indentation.

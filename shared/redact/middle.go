@@ -4,6 +4,24 @@ import "strings"
 
 // Tokens whose tell-tale part stands inside them.
 
+// fresh says that a word begins at s: no word byte stands before it, or one
+// that ends an escape, such as ESC[32m, `\n` or %3D.
+func fresh(text string, from, s int) bool {
+	if s <= from || class[text[s-1]] != wordByte {
+		return true
+	}
+	if text[s-1] == 'm' {
+		k := s - 1
+		for k > from && s-k < 16 && (isNum(text[k-1]) || text[k-1] == ';') {
+			k--
+		}
+		if k > from && text[k-1] == '[' {
+			return true
+		}
+	}
+	return escaped(text, s) || s-3 >= from && text[s-3] == '%' && isHex(text[s-2]) && isHex(text[s-1])
+}
+
 // telegram reads a bot's token at its colon: 8 to 10 digits, then 35 bytes
 // that begin with A.
 func telegram(text string, from, i int) (found, bool) {
@@ -15,7 +33,7 @@ func telegram(text string, from, i int) (found, bool) {
 		s--
 	}
 	e := run(text[:min(len(text), i+64)], i+1, dashed)
-	if i-s < 7 || i-s > 16 || e-i != 36 || s > from && class[text[s-1]] == wordByte && !strings.HasSuffix(text[:s], "bot") || entropy(text[i:e]) < 3.5 {
+	if i-s < 7 || i-s > 16 || e-i != 36 || !fresh(text, from, s) && !strings.HasSuffix(text[:s], "bot") || entropy(text[i:e]) < 3.5 {
 		return found{}, false
 	}
 	return found{start: s, end: e, kind: "telegram_bot_token"}, true
@@ -30,7 +48,7 @@ func azureAt(text string, from, i int) (found, bool) {
 	s := i - 5
 	e := run(text[:min(len(text), i+64)], i+1, dotted)
 	e = trimToken(text, i, e)
-	if e-i < 31 || e-i > 38 || s > from && class[text[s-1]] == wordByte {
+	if e-i < 31 || e-i > 38 || !fresh(text, from, s) {
 		return found{}, false
 	}
 	return found{start: s, end: e, kind: "azure_client_secret"}, true
@@ -49,7 +67,7 @@ func terraformAt(text string, from, i int) (found, bool) {
 		}
 	}
 	e := run(text[:min(len(text), i+96)], i+len(mid), dashed)
-	if e-i < 48 || s > from && class[text[s-1]] == wordByte {
+	if e-i < 48 || !fresh(text, from, s) {
 		return found{}, false
 	}
 	return found{start: s, end: e, kind: "hashicorp_tf_api_token"}, true

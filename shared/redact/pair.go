@@ -5,9 +5,17 @@ import "strings"
 // pairValue says that a field's name is that of a value whose name stands in a
 // field before it.
 func pairValue(name string) bool {
-	switch strings.ToLower(name) {
-	case "value", "parametervalue", "string_value", "secretvalue", "default":
-		return true
+	switch len(name) {
+	case 5:
+		return strings.EqualFold(name, "value")
+	case 7:
+		return strings.EqualFold(name, "default")
+	case 11:
+		return strings.EqualFold(name, "secretvalue")
+	case 12:
+		return strings.EqualFold(name, "string_value")
+	case 14:
+		return strings.EqualFold(name, "parametervalue")
 	}
 	return false
 }

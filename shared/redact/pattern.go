@@ -71,7 +71,7 @@ func ParsePatterns(name string, data []byte) (out []Pattern, err error) {
 	for _, n := range list.Content {
 		p, line, msg := parsePattern(n)
 		if msg == "" && names[p.Name] {
-			msg = fmt.Sprintf("name %q stands twice", p.Name)
+			line, msg = n.Line, fmt.Sprintf("name %q stands twice", p.Name)
 		}
 		if msg != "" {
 			return nil, bad(line, "%s", msg)

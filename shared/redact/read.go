@@ -38,6 +38,16 @@ func readValue(text string, i int) read {
 	if next, ok := continuation(text, i); ok {
 		i = next
 	}
+	// Python's brackets around literals, one a line.
+	if i < len(text) && text[i] == '(' {
+		k := i + 1
+		for k < len(text) && k-i < maxConcat && (text[k] == ' ' || text[k] == '\t' || text[k] == '\r' || text[k] == '\n') {
+			k++
+		}
+		if k < len(text) && (text[k] == '"' || text[k] == '\'') {
+			i = k
+		}
+	}
 	// Prefixes of string literals: b"…", r"…", f"…", @"…", L"…", and SQL's N'…'.
 	if i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\'') && strings.IndexByte("bBrRuUfF@LN$", text[i]) >= 0 {
 		i++
@@ -62,7 +72,7 @@ func readQuoted(text string, s, slashes int, quote byte) read {
 		c := text[i]
 		switch {
 		case c == quote && slashes == 0, c == '\\' && closes(text, i, slashes, quote):
-			if next, ok := concatenation(text, i); ok && tokenOnly(b) {
+			if next, ok := concatenation(text, i); ok && !spaced(b) {
 				i, plain, r.joined = next-1, false, true
 				continue
 			}
@@ -134,6 +144,15 @@ func tokenOnly(b []byte) bool {
 		}
 	}
 	return true
+}
+
+func spaced(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' {
+			return true
+		}
+	}
+	return false
 }
 
 // closes says that a quote with as many signs of escape as the opening one
@@ -233,7 +252,8 @@ func trimToken(text string, from, to int) int {
 	return to
 }
 
-// blockScalar reads YAML's `>-` and `|` with lines of one token each.
+// blockScalar reads YAML's `>-` and `|` with lines of one word each, which are
+// indented alike.
 func blockScalar(text string, i int) (read, bool) {
 	if i >= len(text) || text[i] != '|' && text[i] != '>' {
 		return read{}, false
@@ -244,18 +264,19 @@ func blockScalar(text string, i int) (read, bool) {
 	}
 	r := read{quoted: true}
 	var b []byte
+	indent := ""
 	for lines := 0; lines < maxJoints; lines++ {
 		next, ok := lineEnd(text, i)
 		if !ok || next == i || text[next-1] != ' ' && text[next-1] != '\t' {
 			break
 		}
-		e := run(text[:min(len(text), next+maxValue)], next, dotted)
+		e := word(text[:min(len(text), next+maxValue)], next)
 		if e == next || e < len(text) && text[e] != '\n' && text[e] != '\r' && text[e] != '\\' {
 			break
 		}
 		if lines == 0 {
-			r.open, r.start = next, next
-		} else if !hasDigit(text[next:e]) {
+			r.open, r.start, indent = next, next, text[i:next]
+		} else if text[i:next] != indent {
 			break
 		}
 		b = append(b, text[next:e]...)

@@ -82,7 +82,7 @@ func (r *Redactor) Redact(text string) (string, []Mark) {
 	out, marks := r.write(text, all)
 	// A mark changes what stands around it: look again until nothing is found.
 	for range maxPasses {
-		more := r.pass(out)
+		more := r.again(out, marks)
 		if len(more) == 0 {
 			break
 		}
@@ -109,6 +109,51 @@ const maxPasses = 16
 // pass finds what one look finds.
 func (r *Redactor) pass(text string) []found {
 	return same(text, merge(userFinds(text, r.patterns), scan(text)))
+}
+
+// look is how far from a change a rule may see, in bytes: the kind of a
+// Kubernetes object is the farthest (kubeLook), before it and behind it.
+const look = 2 * kubeLook
+
+// again looks once more, at the lines around the marks alone: nothing else has
+// changed. Places may be looked at together when they are near.
+func (r *Redactor) again(out string, marks []Mark) []found {
+	if len(out) <= 16*look {
+		return r.pass(out)
+	}
+	var all []found
+	for i := 0; i < len(marks); {
+		from, to := max(0, marks[i].OutStart-look), marks[i].OutEnd+look
+		for i++; i < len(marks) && marks[i].OutStart-look <= to; i++ {
+			to = marks[i].OutEnd + look
+		}
+		from, to = lineBefore(out, from), lineAfter(out, min(to, len(out)))
+		for i < len(marks) && marks[i].OutStart < to {
+			i++
+		}
+		for _, f := range r.pass(out[from:to]) {
+			f.start += from
+			f.end += from
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// lineBefore is the begin of the line of i, and lineAfter its end, where that is
+// near; else i.
+func lineBefore(s string, i int) int {
+	if k := strings.LastIndexByte(s[max(0, i-look):i], '\n'); k >= 0 {
+		return max(0, i-look) + k + 1
+	}
+	return i
+}
+
+func lineAfter(s string, i int) int {
+	if k := strings.IndexByte(s[i:min(len(s), i+look)], '\n'); k >= 0 {
+		return i + k
+	}
+	return i
 }
 
 // write replaces the finds, which are ascending and apart.

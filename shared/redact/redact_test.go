@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -154,6 +155,9 @@ func check(t *testing.T, text string) {
 	if text[from:] != out[outFrom:] {
 		t.Fatalf("text after the last mark differs: %q -> %q", text, out)
 	}
+	if utf8.ValidString(text) && !utf8.ValidString(out) {
+		t.Fatalf("invalid UTF-8: %q -> %q", text, out)
+	}
 	if again, more := r.Redact(out); again != out || more != nil {
 		t.Fatalf("not idempotent: %q\n-> %q\n-> %q", text, out, again)
 	}
@@ -164,6 +168,7 @@ func FuzzRedact(f *testing.F) {
 		"export DB_PASSWORD=hunter2x", "Authorization: Bearer " + rnd36, "postgres://app:s3cr3t@db/x", "https://u:p:q@r@s",
 		`{"password":"s3cr3tpw","token":"` + rnd16 + `"}`, "-----BEGIN " + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n",
 		"password=token=secret=" + rnd16, "a://b:[REDACTED:jwt:000000]@c", "[REDACTED:password:zzzzzz]", jwt + "." + jwt,
+		"curl -u a:b1c2d3e4 x", "data:\n  a: YWJj\nkind: Secret", "TOKEN=abc1\\\ndef2", `k = "a1b2c3d4" + "e5f6"`, "a:b1c2d3e4@tcp(x)", "password: >-\n  ab1\n  cd2\n",
 		"sk-" + rnd36 + "_password=abc12345", `SECRET="` + `\"` + rnd16 + `"`, "key-----BEGIN " + "PRIVATE KEY----------END ",
 	} {
 		f.Add(s)
@@ -175,7 +180,8 @@ func FuzzRedact(f *testing.F) {
 // inside the test's own limit, where a quadratic reading takes most of a minute.
 func TestLinear(t *testing.T) {
 	t.Parallel()
-	for _, p := range []string{"token=", "password=\"", "SG.", "eyJ-", "eyJ.", "sk-proj-", "a://b:", "-----BEGIN " + "PRIVATE KEY-----", "Authorization: ", "Bearer ", "[REDACTED:", "\\", "x@:"} {
+	for _, p := range []string{"token=", "password=\"", "SG.", "eyJ-", "eyJ.", "sk-proj-", "a://b:", "-----BEGIN " + "PRIVATE KEY-----", "Authorization: ", "Bearer ", "[REDACTED:", "\\", "x@:",
+		"data:\n kind: Secret\n", "\"+\"", "ghp" + "_\\\n", "a\\\n", "--password ", "-p -u ", "name: \n", "token: >\n ", "password: |\n  a1b2c3d4e5f6\n", "echo a|", "s.", "SK", "hooks.slack.com/services/", "key=a1b2c3d4e5f6a7b8c9d0 ", "<password>", "basic YTpi", "\x1b[", "token is ", "("} {
 		check(t, strings.Repeat(p, 1<<17/len(p)))
 	}
 }

@@ -86,7 +86,8 @@ func scan(text string) []found {
 			}
 			continue
 		case other:
-			i++
+			for i++; i < len(text) && class[text[i]] == other; i++ {
+			}
 			continue
 		case sepByte:
 			if text[i] == ':' {
@@ -122,17 +123,25 @@ func scan(text string) []found {
 			i += escapeLen(text[i:])
 			continue
 		case commaByte:
-			f, ok = commaPair(text, from, i)
+			if i > 0 && (text[i-1] == '"' || text[i-1] == '\'' || text[i-1] == '`') {
+				f, ok = commaPair(text, from, i)
+			}
 		case callByte:
-			f, ok = callAt(text, from, i)
+			if i+1 < len(text) && class[text[i+1]] != wordByte && text[i+1] != ')' {
+				f, ok = callAt(text, from, i)
+			}
 		case tagByte:
-			f, ok = tagAt(text, from, i)
+			if i > 0 && isName(text[i-1]) {
+				f, ok = tagAt(text, from, i)
+			}
 		case atByte:
 			f, ok = atSign(text, from, i)
 		case tildeByte:
 			f, ok = azureAt(text, from, i)
 		case dotByte:
-			f, ok = discordAt(text, from, i)
+			if i >= 24 && i+7 < len(text) && text[i+7] == '.' {
+				f, ok = discordAt(text, from, i)
+			}
 		case escByte:
 			i += colourLen(text[i:])
 			continue
@@ -155,7 +164,7 @@ func scan(text string) []found {
 
 // wordAt tries the rules of a word that begins at i.
 func wordAt(text string, from, i int) (found, bool) {
-	q := pairs[pairKey(text[i:])]
+	q := pairAt(text[i:])
 	if f, ok := q.tokenAt(text, i); ok {
 		return f, true
 	}

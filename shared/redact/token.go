@@ -185,19 +185,27 @@ type pair struct {
 	jwt, mid bool
 }
 
-func pairKey(s string) uint16 { return uint16(s[0])<<8 | uint16(s[1]) }
+// pairAt is the pair with which s begins, or nil.
+func pairAt(s string) *pair {
+	if q := pairs[s[0]]; q != nil {
+		return q[s[1]]
+	}
+	return nil
+}
 
 // pairs is the index of the rules by their first two bytes; starts[a] holds a
 // bit for each byte b of a pair ab, so that a word costs one look-up.
-var pairs, starts = func() (m map[uint16]*pair, s [256][4]uint64) {
-	m = map[uint16]*pair{}
+var pairs, starts = func() (m [256]*[256]*pair, s [256][4]uint64) {
 	at := func(p string) *pair {
 		s[p[0]][p[1]>>6] |= 1 << (p[1] & 63)
-		k := pairKey(p)
-		if m[k] == nil {
-			m[k] = &pair{}
+		if m[p[0]] == nil {
+			m[p[0]] = &[256]*pair{}
 		}
-		return m[k]
+		q := &m[p[0]][p[1]]
+		if *q == nil {
+			*q = &pair{}
+		}
+		return *q
 	}
 	for _, r := range rules {
 		q := at(r.prefix)
@@ -256,7 +264,7 @@ func tokenAt(text string, i int) (found, bool) {
 	if i+1 >= len(text) {
 		return found{}, false
 	}
-	q := pairs[pairKey(text[i:])]
+	q := pairAt(text[i:])
 	if q == nil {
 		return found{}, false
 	}
@@ -335,7 +343,7 @@ func wrapped(text string, i, n int) (found, bool) {
 	if _, ok := lineEnd(text, n); !ok {
 		return found{}, false
 	}
-	for _, p := range pairs[pairKey(text[i:])].vendors {
+	for _, p := range pairAt(text[i:]).vendors {
 		if !p.begins(text[i:]) {
 			continue
 		}

@@ -105,11 +105,11 @@ func atSign(text string, from, i int) (found, bool) {
 			return f, true
 		}
 	}
-	// host:port or host.domain
+	// host:port; without a port the same form is a message's id
 	e := run(text[:min(len(text), i+64)], i+1, hostname)
 	host := text[i+1 : e]
 	port := e < len(text)-1 && text[e] == ':' && isNum(text[e+1])
-	if len(v) < 8 || !looksRandom(v) || host == "" || !isLow(host[0]) || !port && strings.IndexByte(strings.TrimRight(host, "."), '.') < 0 || strings.HasPrefix(host, "sha") {
+	if len(v) < 8 || !looksRandom(v) || host == "" || !alnum.has(host[0]) || !port || strings.HasPrefix(host, "sha") {
 		return found{}, false
 	}
 	return f, true

@@ -71,15 +71,19 @@ func (p *vendorPrefix) at(text string, i int) (found, bool) {
 	if n-i < len(p.prefix) {
 		return found{}, false
 	}
-	joined, ends := unfold(text, i, n, maxVendorToken)
-	if joined == "" || len(joined) < p.min {
-		return found{}, false
-	}
-	e, ok := p.match(joined)
-	if !ok || i+e <= n {
-		return found{}, false
-	}
-	return found{start: i, end: ends[e-1], kind: p.kind, secret: joined[:e]}, true
+	var f found
+	unfold(text, i, n, maxVendorToken, func(joined string, ends []int) bool {
+		if len(joined) < p.min {
+			return false
+		}
+		e, ok := p.match(joined)
+		if !ok || i+e <= n {
+			return false
+		}
+		f = found{start: i, end: ends[e-1], kind: p.kind, secret: joined[:e]}
+		return true
+	})
+	return f, f.end > 0
 }
 
 // minBlob is the length of a base64 run that is data, not a token beside a
@@ -137,14 +141,17 @@ func namedAt(text string, from, sep, s, end int) (f found, ok bool) {
 	if nl := strings.LastIndexByte(text[from:sep], '\n'); nl >= 0 {
 		from += nl + 1
 	}
-	vendorWords().each(text[from:sep], func(id int) bool {
+	vendorWords().each(text[from:min(end, sep+vendorLook)], func(id int) bool {
 		n := vendorNames[id]
 		m := n.regexp().FindStringSubmatchIndex(text[from:min(len(text), end+2)])
-		if len(m) < 4 || m[2] < 0 {
-			return false
+		// The secret is the group that lies in the value.
+		a, b := 0, 0
+		for g := 2; g+1 < len(m) && b == 0; g += 2 {
+			if m[g] >= 0 && from+m[g] >= s && from+m[g+1] <= end {
+				a, b = from+m[g], from+m[g+1]
+			}
 		}
-		a, b := from+m[2], from+m[3]
-		if a < s || b > end || entropy(text[a:b]) < n.entropy || !hasDigit(text[a:b]) {
+		if b == 0 || entropy(text[a:b]) < n.entropy || !hasDigit(text[a:b]) {
 			return false
 		}
 		f, ok = found{start: a, end: b, kind: n.kind}, true

@@ -66,6 +66,10 @@ const (
 	terminator = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 )
 
+// terminators are other ends of expressions; package redact looks itself at the
+// byte behind a token.
+var terminators = []string{`(?:[^a-zA-Z0-9+/]|\z)`, `(?:[^\w-]|\z)`}
+
 type rule struct {
 	ID       string
 	Regex    string
@@ -96,6 +100,9 @@ func run() error {
 			continue
 		}
 		expr := strings.TrimSuffix(strings.Replace(r.Regex, terminator[:len(terminator)-1]+`|\b)`, "", 1), terminator)
+		for _, end := range terminators {
+			expr = strings.TrimSuffix(expr, end)
+		}
 		re, err := syntax.Parse(expr, syntax.Perl)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.ID, err)
