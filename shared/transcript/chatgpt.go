@@ -75,13 +75,17 @@ func (g *chatGPT) record(rec *record) {
 		active[at] = true
 		at, ok = byID[nodes[at].parent]
 	}
-	for len(todo) > 0 && !g.r.stop {
+	seen := 0
+	for ; len(todo) > 0 && !g.r.stop; seen++ {
 		i := todo[len(todo)-1]
 		todo = append(todo[:len(todo)-1], nodes[i].kids...)
 		t := base
 		t.ParentID = cleanID(nodes[i].parent)
 		t.Abandoned = len(active) > 0 && !active[i]
 		g.message(rec, t, nodes[i].id, nodes[i].message)
+	}
+	if seen < len(nodes) && !g.r.stop { // parents in a circle hang on no root
+		s.Dropped["node"] += len(nodes) - seen
 	}
 }
 

@@ -92,22 +92,27 @@ func (c *cline) say(m *utterance, ps []memory.Piece) {
 
 func (c *cline) user(m *utterance, p memory.Piece) {
 	t := &c.x.talk
-	for {
-		from, to, ok := tagged(p.Text, "environment_details")
+	const open, end = "<environment_details>", "</environment_details>"
+	at := 0
+	for n := 0; n < maxPassages; n++ {
+		from, to, ok := tagged(p.Text[at:], "environment_details")
 		if !ok {
 			break
 		}
 		t.r.stats.drop("environment_details")
-		from, to = from-len("<environment_details>"), to+len("</environment_details>")
-		if after, ok := trimmed(p, to, len(p.Text)); ok {
-			defer c.user(m, after)
+		if q, ok := trimmed(p, at, at+from-len(open)); ok {
+			c.part(m, q)
 		}
-		before, ok := trimmed(p, 0, from)
-		if !ok {
-			return
-		}
-		p = before
+		at += to + len(end)
 	}
+	if q, ok := trimmed(p, at, len(p.Text)); ok {
+		c.part(m, q)
+	}
+}
+
+// part is user for a text without the editor's details.
+func (c *cline) part(m *utterance, p memory.Piece) {
+	t := &c.x.talk
 	said := false
 	for _, tag := range clineTags {
 		from, to, ok := tagged(p.Text, tag.name)

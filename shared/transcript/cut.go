@@ -21,8 +21,13 @@ type passage struct {
 	derived  bool // Mneme's own
 }
 
+// lastEnds are the places of the last closing tags. An open tag past them is
+// not looked at: a text of open tags alone would be searched to its end for
+// each.
+type lastEnds struct{ reminder, marker int }
+
 // nextPassage finds the first complete tagged run from i on.
-func nextPassage(s string, i int) (passage, bool) {
+func nextPassage(s string, i int, last lastEnds) (passage, bool) {
 	for i < len(s) {
 		k := strings.IndexByte(s[i:], '<')
 		if k < 0 {
@@ -31,11 +36,11 @@ func nextPassage(s string, i int) (passage, bool) {
 		i += k
 		rest := s[i:]
 		switch {
-		case strings.HasPrefix(rest, reminderOpen):
+		case strings.HasPrefix(rest, reminderOpen) && i < last.reminder:
 			if e := strings.Index(rest, reminderClose); e >= 0 {
 				return passage{i, i + e + len(reminderClose), false}, true
 			}
-		case strings.HasPrefix(rest, MarkerOpen) && len(rest) > len(MarkerOpen) && strings.IndexByte("> \t\n", rest[len(MarkerOpen)]) >= 0:
+		case strings.HasPrefix(rest, MarkerOpen) && len(rest) > len(MarkerOpen) && strings.IndexByte("> \t\n", rest[len(MarkerOpen)]) >= 0 && i < last.marker:
 			if e := strings.Index(rest, MarkerClose); e >= 0 {
 				return passage{i, i + e + len(MarkerClose), true}, true
 			}
@@ -45,17 +50,24 @@ func nextPassage(s string, i int) (passage, bool) {
 	return passage{}, false
 }
 
+// maxPassages bounds the passages of one text, as each costs a look at the
+// whole; real texts hold a few. What follows them is cut away with them.
+const maxPassages = 200
+
 // cut removes tagged passages. derived says that one of Mneme's own was among
 // them. A piece without any is returned as it is.
 func cut(p memory.Piece) (kept []memory.Piece, injected, derived bool) {
 	if !strings.Contains(p.Text, reminderOpen) && !strings.Contains(p.Text, MarkerOpen) {
 		return []memory.Piece{p}, false, false
 	}
-	at := 0
-	for {
-		x, ok := nextPassage(p.Text, at)
+	at, last := 0, lastEnds{strings.LastIndex(p.Text, reminderClose), strings.LastIndex(p.Text, MarkerClose)}
+	for n := 0; ; n++ {
+		x, ok := nextPassage(p.Text, at, last)
 		if !ok {
 			break
+		}
+		if n == maxPassages {
+			return kept, injected, derived
 		}
 		if x.derived {
 			derived = true

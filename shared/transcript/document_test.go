@@ -4,6 +4,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -225,6 +226,48 @@ func TestDocumentDamage(t *testing.T) {
 			}
 			if d := cmp.Diff(tt.counts, got); d != "" {
 				t.Errorf("counts (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Texts that would make a reader look at the whole again for each of their
+// parts: 4 MB of them take far less than a second.
+func TestTextBombs(t *testing.T) {
+	t.Parallel()
+	const n = 4 << 20
+	many := func(s string) string { return strings.Repeat(s, n/len(s)) }
+	say := func(s string) string { return `{"role":"user","content":"` + s + `"}` + "\n" }
+	var tree strings.Builder
+	tree.WriteString(`{"current_node":"n0","id":"x","mapping":{`)
+	for i := range 20_000 {
+		k := strconv.Itoa(i)
+		tree.WriteString(`"n` + k + `":{"parent":"n` + strconv.Itoa((i+1)%20_000) + `","message":{"author":{"role":"user"},"content":{"parts":["` + k + "\"]}}},\n")
+	}
+	circle := tree.String() + `"z":{}}}`
+	for name, tt := range map[string]struct {
+		object, data string
+		turns        int
+	}{
+		"open reminders":     {"x.jsonl", say(many("<system-reminder>")), 1},
+		"reminders":          {"x.jsonl", say("hello" + many("<system-reminder>a</system-reminder>")), 1},
+		"open memories":      {"x.jsonl", say(many("<mneme-memory>")), 1},
+		"open details":       {"api_conversation_history.json", "[" + say(many("<environment_details>")) + "]", 1},
+		"details":            {"api_conversation_history.json", "[" + say(many("a <environment_details>b</environment_details>")) + "]", 201},
+		"one side of a talk": {"x.jsonl", `{"chosen":"\n\nHuman: a` + many(`\n\nAssistant: b`) + `","rejected":""}` + "\n", 201},
+		"blank lines":        {"x.jsonl", `{"chosen":"\n\nHuman: a` + many(`\n\n`) + `","rejected":""}` + "\n", 1},
+		"empty strings":      {"x.jsonl", `{"role":"user","content":["a"` + many(`,""`) + `]}` + "\n", 1},
+		"empty blocks":       {"x.jsonl", `{"role":"user","content":["a"` + many(`,{}`) + `]}` + "\n", 1},
+		"members":            {"x.jsonl", say("a") + `{"role":"user","content":"b"` + many(`,"a":1`) + "}\n", 1},
+		"a circle":           {"x.json", circle, 0},
+		"a long tree":        {"x.json", strings.Replace(circle, `"parent":"n0"`, `"parent":""`, 1), 20_000},
+		"aider marks":        {"x.md", "# aider chat started at 2026-01-02 03:04:05\n" + many("####\n"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			turns, r := read(t, tt.data, transcript.Options{Object: tt.object})
+			if len(turns) != tt.turns {
+				t.Errorf("%d turns, want %d: %+v", len(turns), tt.turns, r.Stats().Counts)
 			}
 		})
 	}

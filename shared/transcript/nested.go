@@ -60,6 +60,9 @@ func (n *nested) inner(b, key []byte, v int) int {
 			return -1
 		}
 		k.at.e, k.to = i, len(n.bm)
+		if len(n.blocks) == maxMembers {
+			return -1
+		}
 		n.blocks = append(n.blocks, k)
 		if i = skipSpace(b, i); i >= len(b) {
 			return -1

@@ -269,6 +269,11 @@ func members(b []byte, i int, dst []member) ([]member, int) {
 
 func shallow(b, _ []byte, v int) int { return skipValue(b, v, 1) }
 
+// maxMembers bounds what one list of members takes, 20 MB; an object with more
+// is a bad one. The largest real one is the tree of a ChatGPT conversation,
+// with some thousands.
+const maxMembers = 1 << 19
+
 // walk reads the object at b[i]; value reads the value of a key.
 func walk(b []byte, i int, dst []member, value func(b, key []byte, v int) int) ([]member, int) {
 	if i >= len(b) || b[i] != '{' {
@@ -290,6 +295,9 @@ func walk(b []byte, i int, dst []member, value func(b, key []byte, v int) int) (
 		}
 		v := skipSpace(b, i+1)
 		if i = value(b, key, v); i < 0 {
+			return dst, -1
+		}
+		if len(dst) == maxMembers {
 			return dst, -1
 		}
 		dst = append(dst, member{key, span{v, i}})

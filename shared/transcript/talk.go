@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,12 @@ type talk struct {
 
 	from, at int64 // lines are counted from one place to a later one
 	no       int
+	lfs      []int // line ends of the record, once a place is before the last
 }
+
+// maxPieces bounds the pieces of one turn, which take 100 bytes each: a
+// content may be an array of millions of empty strings.
+const maxPieces = 4096
 
 // calledTool is what a result needs to know of its call.
 type calledTool struct {
@@ -104,8 +110,20 @@ func (t *talk) sessionOf(id string) string {
 // line is the physical line of b[at], counted on from the last one asked for.
 func (t *talk) line(rec *record, at int) int {
 	off := rec.base + int64(at)
-	if t.no == 0 || off < t.at || t.from != rec.from() {
-		t.from, t.at, t.no = rec.from(), rec.from(), rec.line
+	if t.no == 0 || t.from != rec.from() {
+		t.from, t.at, t.no, t.lfs = rec.from(), rec.from(), rec.line, nil
+	}
+	if off < t.at && t.lfs == nil {
+		t.lfs = []int{}
+		for i := rec.at.s; i < rec.at.e; i++ {
+			if rec.b[i] == '\n' {
+				t.lfs = append(t.lfs, i)
+			}
+		}
+	}
+	if t.lfs != nil {
+		n, _ := slices.BinarySearch(t.lfs, at)
+		return rec.line + n
 	}
 	for _, c := range rec.b[t.at-rec.base : at] {
 		if c == '\n' {
@@ -194,7 +212,10 @@ func (t *talk) content(m *utterance, v span) {
 	case isArray(m.b, v):
 		var run []memory.Piece
 		elements(m.b, v, func(e span) bool {
-			run = t.block(m, e, run)
+			if run = t.block(m, e, run); len(run) == maxPieces {
+				t.text(m, run)
+				run = nil
+			}
 			return !t.r.stop
 		})
 		t.text(m, run)
@@ -397,7 +418,7 @@ func (t *talk) texts(m *utterance, v span) []memory.Piece {
 					t.r.stats.drop("block")
 				}
 			}
-			return true
+			return len(ps) < maxPieces
 		})
 	}
 	return ps

@@ -143,9 +143,14 @@ func dialogue(p memory.Piece) []said {
 			who, mark = speakAssistant, assistantMark
 		}
 		from, to := at+len(mark), len(p.Text)
-		for _, next := range []string{humanMark, assistantMark} {
-			if k := strings.Index(p.Text[from:to], next); k >= 0 {
-				to = from + k
+		for i := from; len(out) < maxPassages; i += 2 {
+			k := strings.Index(p.Text[i:], "\n\n")
+			if k < 0 {
+				break
+			}
+			if i += k; strings.HasPrefix(p.Text[i:], humanMark) || strings.HasPrefix(p.Text[i:], assistantMark) {
+				to = i
+				break
 			}
 		}
 		if q, ok := trimmed(p, from, to); ok {
