@@ -25,6 +25,8 @@ type claude struct {
 	orphans  map[uint64]struct{} // results whose call has not come
 	prompts  map[uint64]int      // Seq of the last human turn under a parent
 	queue    queue
+	records  map[uint64]struct{} // texts that stand in a record of their own
+	steered  map[uint64]*steered // texts that were emitted out of the queue
 }
 
 // tool is what a later result needs of its call.
@@ -36,9 +38,9 @@ type tool struct {
 
 // envelope is the fields of one record that matter here.
 type envelope struct {
-	typ, subtype, uuid, parent, session, stamp, cwd, version, branch    span
-	meta, summary, sidechain, apiError, message, data, op, content      span
-	attachment, toolResult, toolSource, relocated, mid, model, mcontent span
+	typ, subtype, uuid, parent, session, stamp, cwd, version, branch span
+	meta, summary, sidechain, apiError, message, data, op, content   span
+	attachment, toolResult, relocated, mid, model, mcontent          span
 
 	rec     *record
 	kind    string
@@ -50,7 +52,7 @@ type envelope struct {
 func newClaude(r *Reader) *claude {
 	return &claude{
 		r: r, messages: map[uint64]struct{}{}, tools: map[uint64]tool{}, orphans: map[uint64]struct{}{},
-		prompts: map[uint64]int{}, queue: newQueue(),
+		prompts: map[uint64]int{}, records: map[uint64]struct{}{}, steered: map[uint64]*steered{},
 	}
 }
 
@@ -98,8 +100,6 @@ func (c *claude) read(rec *record) *envelope {
 			v.attachment = m.val
 		case "toolUseResult":
 			v.toolResult = m.val
-		case "sourceToolAssistantUUID":
-			v.toolSource = m.val
 		case "relocatedCwd":
 			v.relocated = m.val
 		}
@@ -155,6 +155,8 @@ func (c *claude) record(rec *record) {
 		c.queued(v)
 	case "attachment":
 		c.attached(v)
+	case "system":
+		c.system(v)
 	case "":
 		s.drop("no_type")
 	default:
@@ -238,7 +240,7 @@ func (c *claude) message(v *envelope) {
 		drop = "synthetic"
 	case isTrue(b, v.apiError):
 		drop = "api_error"
-	case v.uuid.ok() && len(c.blocks) > 0 && c.r.ids.repeated(b[v.uuid.s:v.uuid.e], b[v.message.s:v.message.e]):
+	case c.repeated(v):
 		drop = "repeated"
 	}
 	if v.toolResult.ok() {
@@ -258,6 +260,40 @@ func (c *claude) message(v *envelope) {
 	if drop != "" {
 		s.drop(drop)
 	}
+}
+
+// repeated reports whether a record of this id came before: a session's older
+// records are written again on compaction and when it is handed on. A UUID names one
+// record for ever, whatever else changed in it; another id may be somebody's
+// own numbering, and only the same content makes it a copy.
+func (c *claude) repeated(v *envelope) bool {
+	b := v.rec.b
+	if !v.uuid.ok() || len(c.blocks) == 0 {
+		return false
+	}
+	if isString(b, v.uuid) && isUUID(b[v.uuid.s+1:v.uuid.e-1]) {
+		return c.r.ids.repeated(b[v.uuid.s:v.uuid.e], nil)
+	}
+	return c.r.ids.repeated(b[v.uuid.s:v.uuid.e], b[v.mcontent.s:v.mcontent.e])
+}
+
+// isUUID reports whether b is a UUID in its usual form of 36 characters.
+func isUUID(b []byte) bool {
+	if len(b) != 36 {
+		return false
+	}
+	for i, x := range b {
+		switch {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if x != '-' {
+				return false
+			}
+		case x >= '0' && x <= '9', x >= 'a' && x <= 'f', x >= 'A' && x <= 'F':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // blockType puts one content block into c.block and gives its type; a bare
@@ -313,11 +349,13 @@ func (c *claude) sessionID() string {
 	return c.clean
 }
 
-// id names a turn: session/message.id for the assistant, session/uuid for all
-// else; a record that has neither is named by its content.
+// id names a turn: session/uuid, else session/message.id, else by its content.
+// The parts of one API message stand in records of their own: numbering them
+// under the message's id would give a slice that begins in between other ids
+// than the whole file.
 func (c *claude) id(v *envelope) string {
 	b, own := v.rec.b, v.uuid
-	if v.kind == "assistant" && isString(b, v.mid) {
+	if !isString(b, own) {
 		own = v.mid
 	}
 	name := ""
@@ -365,10 +403,12 @@ func (c *claude) said(v *envelope, k block, drop string) {
 		}
 		if name == "ExitPlanMode" {
 			// The plan is what the assistant proposes in words.
-			c.block, _ = members(b, input.s, c.block[:0])
+			c.block = c.block[:0]
+			if isObject(b, input) {
+				c.block, _ = members(b, input.s, c.block)
+			}
 			if plan := c.field("plan"); isString(b, plan) {
 				c.speech(v, piece(b, plan, base), memory.RoleAssistant, memory.KindText, memory.TrustAssistant)
-				return
 			}
 		}
 		t := c.turn(v, memory.RoleAssistant, memory.KindToolCall, memory.TrustAssistant)
@@ -486,7 +526,6 @@ func isNotSpeech(s string) bool {
 
 // prompt sorts a user text and reports whether a person wrote it.
 func (c *claude) prompt(v *envelope, p memory.Piece, drop string) bool {
-	s := &c.r.stats
 	b := v.rec.b
 	kept, _, derived := cut(p)
 	head := ""
@@ -514,18 +553,20 @@ func (c *claude) prompt(v *envelope, p memory.Piece, drop string) bool {
 		role, trust = memory.RoleInjected, memory.TrustInjected
 	case head == "" && !derived:
 		return false
+	case isTrue(b, v.sidechain):
+		// To a sub-agent the agent speaks that started it.
+		role, trust = memory.RoleAssistant, memory.TrustAssistant
 	default:
 		human = head != ""
 	}
 	if drop != "" {
 		return human
 	}
-	if human && c.queue.delivered(c.r.ids.hash([]byte(strings.TrimSpace(p.Text))), v.rec.line) {
-		s.drop("steering_repeated")
-		return true
-	}
-	if human && isString(b, v.parent) && !isTrue(b, v.sidechain) {
-		c.rewound(v)
+	if human {
+		c.stands(p)
+		if isString(b, v.parent) {
+			c.rewound(v)
+		}
 	}
 	c.speech(v, p, role, kind, trust)
 	return human
@@ -565,11 +606,37 @@ func (c *claude) rewound(v *envelope) {
 
 // Words by which a rejected tool call hands on what the person said.
 const (
-	rejected     = "The user doesn't want to"
-	userSaid     = "the user said:\n"
 	rejectedNote = "\n\nNote: The user's next message may contain"
 	answersHead  = "User has answered your questions:"
 )
+
+var (
+	rejectedHeads = []string{"The user doesn't want to", "Permission for this tool use was denied"} // the latter to sub-agents
+	userSaid      = []string{"the user said:\n", "The user said:\n"}
+)
+
+// refusal finds what the person said in the text of a rejected tool call; ok
+// is false when it is none or holds no words of a person.
+func refusal(p memory.Piece) (said memory.Piece, ok bool) {
+	for _, h := range rejectedHeads {
+		if !strings.HasPrefix(p.Text, h) {
+			continue
+		}
+		for _, w := range userSaid {
+			from := strings.Index(p.Text, w)
+			if from < 0 {
+				continue
+			}
+			from += len(w)
+			to := len(p.Text)
+			if k := strings.Index(p.Text[from:], rejectedNote); k >= 0 {
+				to = from + k
+			}
+			return trimmed(p, from, to)
+		}
+	}
+	return memory.Piece{}, false
+}
 
 // result reads the tool_result block in c.block.
 func (c *claude) result(v *envelope, drop string) {
@@ -622,15 +689,10 @@ func (c *claude) result(v *envelope, drop string) {
 			return true
 		})
 	}
-	if len(ps) > 0 && (isError && strings.HasPrefix(ps[0].Text, rejected)) {
-		if from := strings.Index(ps[0].Text, userSaid); from >= 0 {
+	if isError && len(ps) > 0 {
+		if q, ok := refusal(ps[0]); ok {
 			s.g.reject++
-			from += len(userSaid)
-			to := len(ps[0].Text)
-			if k := strings.Index(ps[0].Text[from:], rejectedNote); k >= 0 {
-				to = from + k
-			}
-			if q, ok := trimmed(ps[0], from, to); ok && drop == "" {
+			if drop == "" {
 				t := c.turn(v, memory.RoleUser, memory.KindFeedback, memory.TrustUser)
 				t.Pieces = []memory.Piece{q}
 				t.Tool = &memory.Tool{Name: call.name, CallID: text(b, id), IsError: true}
@@ -666,104 +728,6 @@ func (c *claude) result(v *envelope, drop string) {
 	t.Tool = &memory.Tool{Name: call.name, CallID: text(b, id), IsError: isError}
 	t.Pieces, t.Derived = ps, call.own
 	c.emit(v, t)
-}
-
-// queued follows the prompts that a person types while the agent works
-// (formats.md 1.7).
-func (c *claude) queued(v *envelope) {
-	b := v.rec.b
-	switch text(b, v.op) {
-	case "enqueue":
-		if !isString(b, v.content) {
-			return
-		}
-		p := piece(b, v.content, v.rec.base)
-		t := c.turn(v, memory.RoleUser, memory.KindSteering, memory.TrustUser)
-		t.Pieces = []memory.Piece{p}
-		t.ID = c.sessionID() + "/queue-" + string(memory.Sum(b[v.rec.at.s:v.rec.at.e]))[:16]
-		c.queue.enqueue(c.r.ids.hash([]byte(strings.TrimSpace(p.Text))), t)
-	case "dequeue":
-		c.queue.dequeue()
-	case "popAll":
-		c.queue.clear()
-	case "remove":
-		content := uint64(0)
-		if isString(b, v.content) {
-			content = c.r.ids.hash([]byte(strings.TrimSpace(text(b, v.content))))
-		}
-		if t, ok := c.queue.remove(content, v.rec.line); ok {
-			c.steer(t)
-		}
-	}
-}
-
-// steer emits a steering turn unless it is a command or a harness's text.
-func (c *claude) steer(t memory.Turn) {
-	head := strings.TrimSpace(t.Text())
-	if isNotSpeech(head) || head == "" || strings.HasPrefix(head, "/") && !strings.ContainsAny(head, " \n") {
-		c.r.stats.drop("queued_command")
-		return
-	}
-	kept, _, derived := cut(t.Pieces[0])
-	if blank(kept) {
-		if !derived {
-			return
-		}
-		t.Derived = true
-	} else {
-		t.Pieces = kept
-	}
-	t.ID = c.r.ids.unique(t.ID)
-	c.r.emit(t)
-}
-
-// attached reads an attachment record; only a queued prompt is a person's.
-func (c *claude) attached(v *envelope) {
-	b := v.rec.b
-	if !isObject(b, v.attachment) {
-		return
-	}
-	c.block, _ = members(b, v.attachment.s, c.block[:0])
-	typ, mode, prompt := text(b, c.field("type")), text(b, c.field("commandMode")), c.field("prompt")
-	if typ != "queued_command" || mode != "" && mode != "prompt" {
-		bump(c.r.stats.Dropped, "attachment/"+typ)
-		return
-	}
-	var texts []span
-	switch {
-	case isString(b, prompt):
-		texts = append(texts, prompt)
-	case isArray(b, prompt):
-		elements(b, prompt, func(e span) bool {
-			if isString(b, e) {
-				texts = append(texts, e)
-			} else if isObject(b, e) {
-				c.block, _ = members(b, e.s, c.block[:0])
-				if f := c.field("text"); isString(b, f) {
-					texts = append(texts, f)
-				}
-			}
-			return true
-		})
-	}
-	for _, x := range texts {
-		p := piece(b, x, v.rec.base)
-		if c.queue.delivered(c.r.ids.hash([]byte(strings.TrimSpace(p.Text))), v.rec.line) {
-			c.r.stats.drop("steering_repeated")
-			continue
-		}
-		t := c.turn(v, memory.RoleUser, memory.KindSteering, memory.TrustUser)
-		t.Pieces = []memory.Piece{p}
-		t.ID = c.sessionID() + "/" + attachmentName(v)
-		c.steer(t)
-	}
-}
-
-func attachmentName(v *envelope) string {
-	if b := v.rec.b; isString(b, v.uuid) {
-		return cleanID(text(b, v.uuid))
-	}
-	return string(memory.Sum(v.rec.b[v.rec.at.s:v.rec.at.e]))[:32]
 }
 
 func (c *claude) end() {}

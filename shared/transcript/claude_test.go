@@ -89,7 +89,8 @@ func TestClaude(t *testing.T) {
 			[]string{"assistant tool_call Read: x", "tool tool_result Read: body", "user text: and faster"}},
 		{"the web is not trusted", []string{call("t", "WebFetch", `{"url":"https://x","prompt":"p"}`), result("t", `"page"`)},
 			[]string{"assistant tool_call WebFetch: https://x", "tool tool_result WebFetch web: page"}},
-		{"a plan is the assistant's words", []string{call("t", "ExitPlanMode", `{"plan":"1. do it"}`)}, []string{"assistant text: 1. do it"}},
+		{"a plan is the assistant's words", []string{call("t", "ExitPlanMode", `{"plan":"1. do it"}`)}, []string{"assistant text: 1. do it", "assistant tool_call ExitPlanMode: "}},
+		{"a plan in a prompt", []string{userLine("u", `"Implement the following plan:\n\n# Retries"`, `"planContent":"# Retries",`)}, []string{"user text: Implement the following plan:\n\n# Retries"}},
 		{"steering that was absorbed", []string{queue("enqueue", `,"content":"be quick"`), queue("enqueue", `,"content":"/skills"`), queue("remove", ""), queue("remove", "")},
 			[]string{"user steering: be quick"}},
 		{"steering that became a prompt", []string{queue("enqueue", `,"content":"be quick"`), queue("dequeue", ""), userLine("u", `"be quick"`)},
@@ -97,13 +98,46 @@ func TestClaude(t *testing.T) {
 		{"steering repeated by a record", []string{queue("enqueue", `,"content":"be quick"`), queue("remove", ""),
 			`{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":"be quick","commandMode":"prompt"}}`},
 			[]string{"user steering: be quick"}},
+		{"steering that stands later as a prompt", []string{queue("enqueue", `,"content":"be quick"`), queue("remove", ""), userLine("u", `"other"`, `"parentUuid":"p",`), userLine("v", `" be quick"`), userLine("w", `"third"`, `"parentUuid":"p",`)},
+			[]string{"user text abandoned: other", "user text abandoned:  be quick", "user text: third"}},
+		{"steering that stood before as a prompt", []string{userLine("u", `"go on"`), queue("enqueue", `,"content":"go on"`), queue("remove", "")},
+			[]string{"user text: go on"}},
+		{"the same steering twice", []string{queue("enqueue", `,"content":"go on"`), queue("remove", ""), queue("enqueue", `,"content":"go on"`), queue("remove", "")},
+			[]string{"user steering: go on", "user steering: go on"}},
+		{"the queue is first in first out", []string{queue("enqueue", `,"content":"a one"`), queue("enqueue", ""), queue("enqueue", `,"content":"<task-notification>x</task-notification>"`), queue("enqueue", `,"content":["b two",{"type":"text","text":"and"}]`),
+			queue("dequeue", ""), queue("remove", ""), queue("remove", ""), queue("remove", "")},
+			[]string{"user steering: b two\nand"}},
+		{"the removed prompt is named", []string{queue("enqueue", `,"content":"one"`), queue("enqueue", `,"content":"two"`), queue("remove", `,"content":"two","reason":"absorbed_mid_turn"`), queue("dequeue", "")},
+			[]string{"user steering: two"}},
 		{"steering taken back", []string{queue("enqueue", `,"content":"be quick"`), queue("popAll", ""), queue("remove", "")}, nil},
 		{"queued command record", []string{`{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":"be quick"}}`},
 			[]string{"user steering: be quick"}},
+		{"queued command of a machine", []string{`{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":"<task-notification>","commandMode":"task-notification"}}`, `{"type":"attachment","uuid":"y","sessionId":"s","attachment":{"type":"skill_listing","content":"x"}}`}, nil},
+		{"queued command twice", []string{`{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":[{"type":"text","text":"be quick"}]}}`, `{"type":"attachment","uuid":"x","sessionId":"s","attachment":{"type":"queued_command","prompt":"be quick"}}`},
+			[]string{"user steering: be quick"}},
+		{"a prompt that a hook blocked", []string{`{"type":"system","subtype":"informational","uuid":"x","sessionId":"s","content":"blocked by hook: no\n\nOriginal prompt: drop the table"}`, `{"type":"system","subtype":"informational","uuid":"y","sessionId":"s","content":"update available"}`},
+			[]string{"user text: drop the table"}},
+		{"refused without a word", []string{call("t", "Edit", `{"file_path":"a.go"}`), result("t", `"The user doesn't want to take this action right now."`, `,"is_error":true`)},
+			[]string{"assistant tool_call Edit: a.go", "tool tool_result Edit error: The user doesn't want to take this action right now."}},
+		{"the words of a refusal need an error", []string{call("t", "Bash", `{"command":"cat x"}`), result("t", `"The user doesn't want to proceed. the user said:\nuse tabs"`)},
+			[]string{"assistant tool_call Bash: cat x", "tool tool_result Bash: The user doesn't want to proceed. the user said:\nuse tabs"}},
+		{"feedback to a sub-agent", []string{call("t", "Edit", `{"file_path":"a.go"}`), result("t", `[{"type":"text","text":"Permission for this tool use was denied. The user said:\nuse tabs"}]`, `,"is_error":true`)},
+			[]string{"assistant tool_call Edit: a.go", "user feedback Edit error: use tabs"}},
+		{"a sub-agent is told by its agent", []string{userLine("u", `"look at the tests"`, `"isSidechain":true,"agentId":"a1",`), assistantLine("a", "m", `{"type":"text","text":"ok"}`)},
+			[]string{"assistant text: look at the tests", "assistant text: ok"}},
+		{"the echo of a sub-agent", []string{`{"type":"progress","uuid":"p","sessionId":"s","data":{"type":"agent_progress","message":{"type":"user","message":{"role":"user","content":"look at the tests"}}}}`}, nil},
+		{"a stub of a long output", []string{call("t", "Bash", `{"command":"make"}`), result("t", `"<persisted-output>\nOutput too large (91KB). Full output saved to: /x/tool-results/b.txt\n\nPreview (first 2KB):\nok"`)},
+			[]string{"assistant tool_call Bash: make", "tool tool_result Bash: <persisted-output>\nOutput too large (91KB). Full output saved to: /x/tool-results/b.txt\n\nPreview (first 2KB):\nok"}},
+		{"a result before its call", []string{result("t", `"page"`), call("t", "WebFetch", `{"url":"https://x"}`)},
+			[]string{"tool tool_result: page", "assistant tool_call WebFetch: https://x"}},
+		{"odd content", []string{userLine("u", `null`), userLine("v", `7`), userLine("w", `[null,"x",{"type":"text"},{"type":"text","text":"kept"},{"type":"document","source":{}}]`), assistantLine("a", "m", `{"type":"tool_use","id":"t","name":"ExitPlanMode","input":"no"}`)},
+			[]string{"user text: kept", "assistant tool_call ExitPlanMode: "}},
 		{"rewound", []string{userLine("u1", `"first"`, `"parentUuid":"p",`), assistantLine("a", "m", `{"type":"text","text":"way one"}`), userLine("u2", `"second"`, `"parentUuid":"p",`)},
 			[]string{"user text abandoned: first", "assistant text abandoned: way one", "user text: second"}},
 		{"a record twice", []string{userLine("u", `"once"`), userLine("u", `"once"`), userLine("u", `"other"`)},
 			[]string{"user text: once", "user text: other"}},
+		{"a UUID names one record", []string{userLine("0b7e4f6c-1111-4222-8333-444455556666", `"once"`), userLine("0b7e4f6c-1111-4222-8333-444455556666", `"once, and its usage"`)},
+			[]string{"user text: once"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +162,7 @@ func TestClaudeIDs(t *testing.T) {
 	for _, turn := range turns[:4] {
 		ids = append(ids, turn.ID)
 	}
-	if d := cmp.Diff([]string{"s/m", "s/u", "s/u#2", "s/m#2"}, ids); d != "" {
+	if d := cmp.Diff([]string{"s/a1", "s/u", "s/u#2", "s/a2"}, ids); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
