@@ -272,3 +272,22 @@ func TestTextBombs(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkDocument reads one array on one line, pretty-printed by no one.
+func BenchmarkDocument(b *testing.B) {
+	message := `{"from":"human","value":"` + strings.Repeat("we retry twice because the bucket answers slowly ", 12) + `\n\"x\""}`
+	var data strings.Builder
+	data.WriteString("[")
+	for i := 0; data.Len() < 8<<20; i++ {
+		data.WriteString(`{"id":"row_` + strconv.Itoa(i) + `","conversations":[` + message + strings.Repeat(","+strings.Replace(message, "human", "gpt", 1), 5) + "]},")
+	}
+	data.WriteString("{}]")
+	in := []byte(data.String())
+	b.Run("8MB", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(in)))
+		for b.Loop() {
+			readAll(b, in)
+		}
+	})
+}

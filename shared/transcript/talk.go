@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ type talk struct {
 	session string
 	base    string // seed of the session's id where the file names none
 	index   int    // of the message in its conversation
+	buf     []byte // what an id is the hash of
 	quiet   bool   // messages are only looked at for their calls
 	calls   map[uint64]calledTool
 
@@ -125,11 +127,7 @@ func (t *talk) line(rec *record, at int) int {
 		n, _ := slices.BinarySearch(t.lfs, at)
 		return rec.line + n
 	}
-	for _, c := range rec.b[t.at-rec.base : at] {
-		if c == '\n' {
-			t.no++
-		}
-	}
+	t.no += bytes.Count(rec.b[t.at-rec.base:at], []byte("\n"))
 	t.at = off
 	return t.no
 }
@@ -152,8 +150,13 @@ func (t *talk) emit(m *utterance, turn memory.Turn) {
 	if m.name != "" {
 		m.key = cleanID(m.name)
 	} else if m.n == 0 {
-		sum := memory.SumString(t.session + "\x00" + strconv.Itoa(t.index) + "\x00" + m.who + "\x00" + all)
-		m.key = string(sum)[:32]
+		t.buf = append(append(t.buf[:0], t.session...), 0)
+		t.buf = append(strconv.AppendInt(t.buf, int64(t.index), 10), 0)
+		t.buf = append(append(append(t.buf, m.who...), 0), all...)
+		m.key = string(memory.Sum(t.buf))[:32]
+		if cap(t.buf) > keepSize {
+			t.buf = nil
+		}
 	}
 	m.n++
 	turn.ID = t.r.ids.unique(t.session + "/" + m.key)
