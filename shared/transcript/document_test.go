@@ -273,6 +273,34 @@ func TestTextBombs(t *testing.T) {
 	}
 }
 
+// A resumed reading gives the turns of the records that begin in the rest,
+// with the ids that the whole gives them.
+func TestDocumentResumed(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(openAI+strings.ReplaceAll(openAI, "How", "And how"), "\n")
+	for _, data := range []string{strings.Join(lines, ""), "[\n" + strings.TrimSuffix(strings.ReplaceAll(strings.Join(lines, ""), "\n", ",\n"), ",\n") + "]\n"} {
+		whole, _ := read(t, data, transcript.Options{Object: "x.json"})
+		for from := range len(data) {
+			if data[from] != '\n' {
+				continue
+			}
+			rest, r := read(t, data, transcript.Options{Object: "x.json", From: int64(from) + 1})
+			var want []memory.Turn
+			for _, turn := range whole {
+				if turn.From > int64(from) {
+					want = append(want, turn)
+				}
+			}
+			if d := cmp.Diff(want, rest); d != "" {
+				t.Errorf("from %d (-want +got):\n%s", from+1, d)
+			}
+			if n := r.Stats().Records; n != strings.Count(data[from:], `"messages"`) {
+				t.Errorf("from %d: %d records", from+1, n)
+			}
+		}
+	}
+}
+
 // BenchmarkDocument reads one array on one line, pretty-printed by no one.
 func BenchmarkDocument(b *testing.B) {
 	message := `{"from":"human","value":"` + strings.Repeat("we retry twice because the bucket answers slowly ", 12) + `\n\"x\""}`
