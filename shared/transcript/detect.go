@@ -136,6 +136,8 @@ func formatOf(b []byte, ms []member, first bool) string {
 		}
 	}
 	switch {
+	case typ == "commit" && isCommit(b, ms):
+		return FormatGit
 	case v.payload.ok() && codexTypes[typ]:
 		return FormatCodex
 	case first && typ == "" && isString(b, v.id) && v.ts.ok() && v.instr.ok():
@@ -180,6 +182,8 @@ func (d *detector) last() string {
 	switch {
 	case len(body) == 0 && d.size == 0:
 		return FormatEmpty
+	case bundleMagic.Match(all):
+		return FormatBundle
 	case (d.records == 0 || d.doc) && (bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))):
 		if f := d.document(body); f != "" {
 			return f

@@ -20,7 +20,9 @@ const (
 	FormatClaudeAI = "claude-ai-export"
 	FormatOpenCode = "opencode-export"
 	FormatLoop     = "agent-loop"
-	FormatCline    = "cline" // and Roo
+	FormatCline    = "cline"      // and Roo
+	FormatGit      = "git-log"    // commits, as `mem learn --git` writes them
+	FormatBundle   = "git-bundle" // packed: `mem learn --git FILE` reads it
 	FormatUnknown  = "unknown"
 	FormatEmpty    = "empty"
 )

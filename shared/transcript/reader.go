@@ -142,6 +142,8 @@ func (r *Reader) newParser() parser {
 		return newGemini(r)
 	case FormatCursor:
 		return newCursor(r)
+	case FormatGit:
+		return newJSONL(r, &gitLog{r})
 	case FormatUnknown, FormatEmpty:
 	default:
 		r.stats.Unsupported = r.format
