@@ -17,7 +17,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/questions"
-	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
@@ -426,7 +425,7 @@ func (p *part) source(f *Function, st *transcript.Stats, format, origin string, 
 		Format: format, ReaderVersion: transcript.ReaderVersion,
 		RawSHA256: st.RawSHA256, SizeBytes: st.SizeBytes,
 		Session: p.session, Cwds: p.cwds, From: p.from, To: st.Consumed, PrefixSHA256: st.PrefixSHA256,
-		Origin: origin, ChunkPolicy: memory.ChunkPolicy, RedactRules: redact.RulesVersion,
+		Origin: origin, ChunkPolicy: memory.ChunkPolicy, RedactRules: f.redact.Version(),
 		TimeMin: p.tmin.UTC(), TimeMax: p.tmax.UTC(), Counts: counts, Chunks: shas, TurnIDs: p.turnIDs,
 	}
 }

@@ -105,7 +105,12 @@ func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, err)
 		return
 	}
-	req.Query = f.masked(req.Query) // it stands in records, as text does
+	red, err := f.redactor(r.Context())
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	req.Query, _ = red.Redact(req.Query) // it stands in records, as text does
 	l, err := f.learnText(r.Context(), req)
 	if err != nil {
 		serve.WriteError(w, err)

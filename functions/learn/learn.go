@@ -54,11 +54,11 @@ type Config struct {
 // Function is the learn function.
 type Function struct {
 	cfg    Config
-	redact *redact.Redactor
 	admits *admitIndex
 	// one admission at a time in this process: racing ones would only redo
 	// each other's work (the append is the fence, not this lock).
-	mu sync.Mutex
+	mu     sync.Mutex
+	redact *redact.Redactor // of the admission under way; guarded by mu
 }
 
 // New checks cfg and fills its defaults.
@@ -84,7 +84,18 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg, redact: redact.New(cfg.TenantKey), admits: newAdmitIndex(cfg.Log)}, nil
+	return &Function{cfg: cfg, admits: newAdmitIndex(cfg.Log)}, nil
+}
+
+// redactor masks by the built-in rules and the user's patterns as they stand
+// now. A pattern file that can not be read stops admission until it is mended:
+// the event is retried, and nothing is stored that the file was to mask.
+func (f *Function) redactor(ctx context.Context) (*redact.Redactor, error) {
+	ps, err := f.cfg.Catalog.Patterns(ctx)
+	if err != nil {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	return redact.NewWith(f.cfg.TenantKey, redact.Options{Patterns: ps}), nil
 }
 
 // Name is the function's name in the event table.
@@ -146,6 +157,9 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.redact, err = f.redactor(ctx); err != nil {
+		return Result{}, err
+	}
 	// Each loss means that another admission stands; it is read and counted
 	// before the next try.
 	for range 8 {

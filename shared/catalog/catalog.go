@@ -9,6 +9,7 @@
 //
 //	config/<tenant>/<project>/questions.yaml        standing questions (shared/questions); absent means the default set
 //	config/<tenant>/projects.yaml                   mapping from folders to projects
+//	config/<tenant>/redact.yaml                     the user's own redaction patterns (shared/redact); absent means none
 //	config/<tenant>/<project>/adhoc/<stream>.json   one request's question: {"stream":"adhoc-1a2b3c4d","question":…,"admit":7,…}
 //	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"}}
 //
@@ -28,6 +29,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/questions"
+	"github.com/mneme-ai/mneme/shared/redact"
 )
 
 // Memory budgets in tokens (DESIGN section 6): they belong to the stream.
@@ -101,6 +103,22 @@ func (c *Catalog) Mappings(ctx context.Context) (_ questions.Projects, err error
 		return questions.Projects{}, err
 	}
 	return questions.ParseProjects(key, b)
+}
+
+// Patterns returns the tenant's own redaction patterns; none when there is no
+// file. A file that can not be read as it stands gives fault.Invalid with its
+// line: what it was to mask must not be stored meanwhile.
+func (c *Catalog) Patterns(ctx context.Context) (_ []redact.Pattern, err error) {
+	defer fault.Wrap(&err, "redaction patterns")
+	key := "config/" + c.tenant + "/redact.yaml"
+	b, _, err := c.bucket.ReadAll(ctx, key, redact.MaxPatternFile)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return redact.ParsePatterns(key, b)
 }
 
 // Adhoc is the question of one request.

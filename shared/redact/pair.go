@@ -46,7 +46,7 @@ func pairName(text string, from, i int) string {
 	for k > from && s-k < 8 && strings.IndexByte(" \\\"'=:", text[k-1]) >= 0 {
 		k--
 	}
-	if k == s || strings.IndexAny(text[k:s], "=:") < 0 {
+	if k == s || !strings.ContainsAny(text[k:s], "=:") {
 		return ""
 	}
 	f := k

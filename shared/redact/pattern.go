@@ -21,10 +21,13 @@ type Pattern struct {
 	re      *regexp.Regexp
 }
 
+// MaxPatternFile bounds a pattern file in bytes: a hundred patterns of the
+// longest expressions, and comments.
+const MaxPatternFile = 1 << 20
+
 const (
-	maxPatterns     = 100     // in one file: each reads the whole text
-	maxPatternBytes = 1000    // of one expression
-	maxPatternFile  = 1 << 20 // bytes
+	maxPatterns     = 100  // in one file: each reads the whole text
+	maxPatternBytes = 1000 // of one expression
 )
 
 var patternName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
@@ -43,8 +46,8 @@ func ParsePatterns(name string, data []byte) (out []Pattern, err error) {
 	bad := func(line int, format string, args ...any) error {
 		return fault.At(fault.Invalid, fmt.Sprintf("%s:%d", name, max(line, 1)), "see docs/FORMATS.md, redact.yaml", format, args...)
 	}
-	if len(data) > maxPatternFile {
-		return nil, bad(1, "the file has %d bytes, at most %d are read", len(data), maxPatternFile)
+	if len(data) > MaxPatternFile {
+		return nil, bad(1, "the file has %d bytes, at most %d are read", len(data), MaxPatternFile)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

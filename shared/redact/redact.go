@@ -10,10 +10,21 @@
 // twice equals redacting once: a mark is never masked again.
 //
 // Rules look for the shape of a credential (a vendor's prefix, a PEM block, a
-// JWT) or for a name that says what stands behind it (`password=`,
-// `Authorization:`, user:password@ in a URL). Hashes, git ids, UUIDs and base64
-// are no secrets by themselves and stay. Except for PEM blocks a secret never
-// spans lines.
+// JWT), for a vendor's name beside a value of its form (both from the rules of
+// gitleaks, rules_gen.go), or for a name that says what stands behind it
+// (`password=`, `Authorization:`, user:password@ in a URL), as shells, files,
+// programs and headers write it. A value that one place names as a secret is
+// masked in the whole text. Hashes, git ids, UUIDs and base64 are no secrets by
+// themselves and stay, and so do placeholders. A user adds patterns of his own
+// (ParsePatterns).
+//
+// A secret may be written over a line's end: by a shell's `\`, as two string
+// literals, in YAML's folded form, or wrapped where a vendor's form has an exact
+// length. Its fingerprint is that of the secret in one piece, without escapes.
+//
+// The one pass tries a rule only where a word begins with two letters that begin
+// a known prefix, at a separator and at a few signs; expressions run on the few
+// hundred bytes there. Every step is bounded, so that time is linear in the text.
 //
 // The package does not know where a text comes from and stores nothing.
 package redact
