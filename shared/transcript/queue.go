@@ -53,9 +53,11 @@ type steered struct {
 	muted int   // the first of them, from before Options.From
 }
 
-// words is what prompts are compared by: the hash of the trimmed text.
+// words is what prompts are compared by: the hash of the trimmed text, without
+// what a harness put into it.
 func (c *claude) words(ps []memory.Piece) uint64 {
-	t := memory.Turn{Pieces: ps}
+	t := memory.Turn{}
+	t.Pieces, _, _ = cutAll(ps)
 	return c.r.ids.hash([]byte(strings.TrimSpace(t.Text())))
 }
 
