@@ -132,8 +132,9 @@ func (f *folder) compare(n *statement) relations {
 	return r
 }
 
-// add takes chunk text [from,to) of a turn, unless it says nothing new.
-func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
+// add takes chunk text [from,to) of a turn, unless it says nothing new. said
+// is what the turn says, without the memory's own words.
+func (f *folder) add(turn, from, to int, s *extractive.Sentence, said string) {
 	c, cfg := f.in.Chunk, f.in.Config
 	// A span that touches a redaction is widened to whole lines; the statement
 	// is what the citation will hold.
@@ -147,7 +148,7 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence) {
 	n := statement{turn: turn, Kept: &gru.Kept{
 		Node: memory.NodeID(cfg.Tenant, cfg.Project, memory.L0, cfg.Stream, memory.SumString(text)),
 		Text: text, T: f.in.State.T + 1, Place: f.in.Place(turn, span.ChunkStart), Score: s.Score, Role: t.Role,
-		Amends: extractive.HasSupersede(c.Text[t.Start:t.End]),
+		Amends: extractive.HasSupersede(said),
 	}}
 	if cfg.Count(line(n.Kept)) > cfg.BudgetTokens {
 		f.dropped++ // one statement larger than a whole memory; the raw index holds it

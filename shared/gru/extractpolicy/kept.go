@@ -3,6 +3,7 @@ package extractpolicy
 import (
 	"sync"
 
+	"github.com/mneme-ai/mneme/shared/derived"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
 )
@@ -15,6 +16,7 @@ type keptIndex struct {
 	mu    sync.Mutex
 	kept  []*gru.Kept // what the places of prints belong to
 	index *extractive.Index
+	own   derived.Index // the same statements, to know them in what comes back
 }
 
 // sync brings the index to the state: it may hold more than kept, when the
@@ -26,7 +28,7 @@ func (x *keptIndex) sync(p *Policy, kept []*gru.Kept) {
 			continue
 		}
 		if x.kept[i].Node != kept[i].Node || x.kept[i].Text != kept[i].Text {
-			x.kept, x.index = nil, nil
+			x.kept, x.index, x.own = nil, nil, derived.Index{}
 			break
 		}
 		x.kept[i] = kept[i]
@@ -36,6 +38,7 @@ func (x *keptIndex) sync(p *Policy, kept []*gru.Kept) {
 	}
 	for _, k := range kept[min(len(kept), len(x.kept)):] {
 		x.index.Add(p.print(k.Text))
+		x.own.Add(k.Text)
 		x.kept = append(x.kept, k)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mneme-ai/mneme/shared/derived"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -40,6 +41,7 @@ const (
 	reasonNothingNew  = "nothing_new"  // everything picked is known
 	reasonAbandoned   = "abandoned"    // every turn is off the active path
 	reasonOffTopic    = "off_topic"    // what was picked is about other questions
+	reasonDerived     = "derived"      // beside the memory's own words there is nothing
 )
 
 // Policy is a gru.Policy. It remembers scores and fingerprints, which are
@@ -103,6 +105,7 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 		}
 		return d
 	}
+	own := p.hideOwn(in, &m)
 	key := m.key(in.Chunk, in.Context)
 	sc, ok := p.scores.get(key)
 	if !ok {
@@ -113,18 +116,27 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 	m = sc.all
 	score := res.Score
 	d.Score, d.Reason = &score, res.Reason
+	if own > 0 {
+		d.Reason = fmt.Sprintf("%d passages are the memory's own words; ", own) + d.Reason
+	}
 
 	picked := res.Picks
 	switch notes, chosen := m.notes(), []int(nil); {
 	case notes:
 		if chosen = substance(m.list, res.Sentences); len(chosen) == 0 {
 			d.ReasonCode, d.Reason = reasonNoSubstance, "a note without a sentence of substance"
+			if own > 0 {
+				d.ReasonCode, d.Reason = reasonDerived, "a note of nothing but the memory's own words"
+			}
 			return d
 		}
 		picked = chosen
 		d.Reason = fmt.Sprintf("note: %d of %d sentences have substance", len(chosen), len(res.Sentences))
 	case !res.Open || len(picked) == 0:
 		d.ReasonCode = gru.ReasonClosed
+		if own > 0 {
+			d.ReasonCode = reasonDerived
+		}
 		return d
 	}
 
@@ -140,7 +152,7 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 		}
 		at := m.turn[s.Message]
 		base := in.Chunk.Turns[at].Start
-		f.add(at, base+s.Start, base+s.End, s)
+		f.add(at, base+s.Start, base+s.End, s, m.list[s.Message].Text)
 	}
 	d.Dropped = f.dropped
 	if elsewhere > 0 {
@@ -170,6 +182,9 @@ type conversation struct {
 	list []extractive.Message
 	turn map[int]int // index in list -> index into Chunk.Turns; the context has none
 	note int
+	// hidden are, by index in list, the passages of the memory's own words that
+	// stand as spaces in a message's text.
+	hidden map[int][]derived.Passage
 }
 
 // notes reports whether the chunk is a document rather than a conversation.
@@ -190,6 +205,10 @@ func (c *conversation) key(chunk *memory.Chunk, context string) memory.SHA {
 		b = strconv.AppendBool(b, c.list[i].First)
 		b = strconv.AppendInt(append(b, ' '), int64(t.Start), 10)
 		b = strconv.AppendInt(append(b, ' '), int64(t.End), 10)
+		for _, h := range c.hidden[i] {
+			b = strconv.AppendInt(append(b, ' '), int64(h.From), 10)
+			b = strconv.AppendInt(append(b, '-'), int64(h.To), 10)
+		}
 	}
 	return memory.Sum(b)
 }
