@@ -185,8 +185,14 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 			}
 			continue
 		}
-		if head.Seq != p.foldedTo && known.touches(p.sessions, p.foldedTo) {
-			return r, fault.New(fault.Conflict, "another part of the same session was admitted")
+		if head.Seq != p.foldedTo {
+			again, err := p.overtaken(ctx, f, known)
+			if err != nil {
+				return r, err
+			}
+			if again {
+				return r, fault.New(fault.Conflict, "another part of the same session was admitted")
+			}
 		}
 		src := p.source(f, st, rd.Format(), origin, info)
 		pieces := split(p.chunks, f.cfg.PartBytes)
@@ -221,6 +227,7 @@ func (f *Function) admitPart(ctx context.Context, project string, head eventlog.
 	if err != nil {
 		return memory.Admit{}, head, err
 	}
+	f.admits.wrote(key, src.TurnIDs)
 	return f.cfg.Log.AppendAdmit(ctx, project, head, memory.Admit{
 		V: memory.Version, Type: memory.TypeAdmit, Level: memory.LevelNone,
 		Tenant: f.cfg.Tenant, Project: project, Source: key, RawSHA256: src.RawSHA256,
@@ -261,6 +268,7 @@ type part struct {
 	chunker    *chunk.Chunker
 	chunks     []memory.Chunk
 	sessions   map[string]map[string]bool // turn ids already admitted, by session
+	records    map[uint64]struct{}        // keys of records already admitted, under any session
 	session    string                     // the first one
 	cwds       []string
 	turnIDs    []string
@@ -346,7 +354,17 @@ func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
 	if t.Cwd != "" && !slices.Contains(p.cwds, t.Cwd) && len(p.cwds) < 64 {
 		p.cwds = append(p.cwds, t.Cwd)
 	}
-	if seen[t.ID] {
+	known := seen[t.ID]
+	if key, ok := uuidKey(t.ID); ok && !known {
+		if p.records == nil {
+			var err error
+			if p.records, err = f.admits.records(ctx, p.project); err != nil {
+				return err
+			}
+		}
+		_, known = p.records[key]
+	}
+	if known {
 		p.duplicates++
 		return nil
 	}
@@ -368,6 +386,28 @@ func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
 		return err
 	}
 	return p.keep(ctx, f, cs)
+}
+
+// overtaken reports whether turns of the part were admitted since it was read.
+func (p *part) overtaken(ctx context.Context, f *Function, known *admitted) (bool, error) {
+	if known.touches(p.sessions, p.foldedTo) {
+		return true, nil
+	}
+	if p.records == nil {
+		return false, nil
+	}
+	records, err := f.admits.records(ctx, p.project)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range p.turnIDs {
+		if key, ok := uuidKey(id); ok {
+			if _, ok := records[key]; ok {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // keep stores the blobs of complete chunks and lets go of their text.

@@ -2,6 +2,9 @@ package learn
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
 	"sync"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
@@ -27,6 +30,8 @@ type admitted struct {
 	raw      map[memory.SHA]admittedLine   // by the raw sha of an object that is admitted whole
 	begun    map[memory.SHA][]admittedLine // its parts before the last, in order
 	sessions map[string][]admittedLine
+	uuids    map[uint64]struct{} // of Lines[:uuidsTo]
+	uuidsTo  int
 }
 
 type admittedLine struct {
@@ -38,6 +43,8 @@ type admittedLine struct {
 	ETag    string     `json:"etag,omitempty"`
 	Chunks  int        `json:"chunks,omitempty"`
 	More    bool       `json:"more,omitempty"`
+	UUIDs   []byte     `json:"uuids,omitempty"`  // the turns' uuidKeys, 8 bytes each, big endian
+	Listed  bool       `json:"listed,omitempty"` // UUIDs is filled in
 }
 
 // cacheEvery is how many new lines make a new cached fold worth writing: a
@@ -52,7 +59,7 @@ func newAdmitIndex(log *eventlog.Log) *admitIndex {
 }
 
 func newAdmitted() *admitted {
-	return &admitted{raw: map[memory.SHA]admittedLine{}, begun: map[memory.SHA][]admittedLine{}, sessions: map[string][]admittedLine{}}
+	return &admitted{raw: map[memory.SHA]admittedLine{}, begun: map[memory.SHA][]admittedLine{}, sessions: map[string][]admittedLine{}, uuids: map[uint64]struct{}{}}
 }
 
 func (a *admitted) index(l admittedLine) {
@@ -136,21 +143,94 @@ func (x *admitIndex) turns(ctx context.Context, project, session string) (map[st
 	}
 	out := map[string]bool{}
 	for _, l := range a.sessions[session] {
-		ids, ok := x.sources[l.Source]
-		if !ok {
-			src, _, err := x.log.Source(ctx, project, l.Source)
-			if err != nil {
-				return nil, 0, err
-			}
-			ids = src.TurnIDs
-			if len(x.sources) >= keepSources {
-				clear(x.sources)
-			}
-			x.sources[l.Source] = ids
+		ids, err := x.turnIDs(ctx, project, l.Source)
+		if err != nil {
+			return nil, 0, err
 		}
 		for _, id := range ids {
 			out[id] = true
 		}
 	}
 	return out, head.Seq, nil
+}
+
+// turnIDs are the turn ids of a source record.
+func (x *admitIndex) turnIDs(ctx context.Context, project string, source memory.SHA) ([]string, error) {
+	ids, ok := x.sources[source]
+	if !ok {
+		src, _, err := x.log.Source(ctx, project, source)
+		if err != nil {
+			return nil, err
+		}
+		ids = src.TurnIDs
+		x.keepLocked(source, ids)
+	}
+	return ids, nil
+}
+
+func (x *admitIndex) keepLocked(source memory.SHA, ids []string) {
+	if len(x.sources) >= keepSources {
+		clear(x.sources)
+	}
+	x.sources[source] = ids
+}
+
+// wrote notes the turn ids of a source record that this process wrote, which
+// saves reading it.
+func (x *admitIndex) wrote(source memory.SHA, ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keepLocked(source, ids)
+}
+
+// records gives the uuidKeys of all records that are admitted in the project.
+// A session that is resumed under a new id carries its older records along, so
+// that the session alone does not tell them from new ones. The map is the
+// index's own: it grows by later calls only.
+func (x *admitIndex) records(ctx context.Context, project string) (map[uint64]struct{}, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a, _, err := x.foldLocked(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for ; a.uuidsTo < len(a.Lines); a.uuidsTo++ {
+		l := &a.Lines[a.uuidsTo]
+		if !l.Listed {
+			ids, err := x.turnIDs(ctx, project, l.Source)
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range ids {
+				if k, ok := uuidKey(id); ok {
+					l.UUIDs = binary.BigEndian.AppendUint64(l.UUIDs, k)
+				}
+			}
+			l.Listed = true
+		}
+		for b := l.UUIDs; len(b) >= 8; b = b[8:] {
+			a.uuids[binary.BigEndian.Uint64(b)] = struct{}{}
+		}
+	}
+	return a.uuids, nil
+}
+
+// uuidKey is the key of a turn whose id ends in its record's UUID, such as
+// "session/0b7e4f6c-…" or "session/0b7e4f6c-…#2"; ok is false for any other,
+// which is unique within its session only. 64 bits of a sha256: among ten
+// million turns two meet by chance once in 400,000 projects.
+func uuidKey(id string) (key uint64, ok bool) {
+	name := id[strings.LastIndexByte(id, '/')+1:]
+	uuid, _, _ := strings.Cut(name, "#")
+	if len(uuid) != 36 || uuid[8] != '-' || uuid[13] != '-' || uuid[18] != '-' || uuid[23] != '-' {
+		return 0, false
+	}
+	if _, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", "")); err != nil {
+		return 0, false
+	}
+	sum, err := hex.DecodeString(string(memory.SumString(name))[:16])
+	if err != nil {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(sum), true
 }
