@@ -54,6 +54,7 @@ type Config struct {
 // Function is the learn function.
 type Function struct {
 	cfg    Config
+	keys   *redact.Redactor // of object keys in logs and errors
 	admits *admitIndex
 	// one admission at a time in this process: racing ones would only redo
 	// each other's work (the append is the fence, not this lock).
@@ -84,7 +85,14 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg, admits: newAdmitIndex(cfg.Log)}, nil
+	return &Function{cfg: cfg, keys: redact.New(cfg.TenantKey), admits: newAdmitIndex(cfg.Log)}, nil
+}
+
+// shown is an object's key as logs and errors may hold it. Records keep the key
+// itself: it is the way back to the bytes.
+func (f *Function) shown(key string) string {
+	out, _ := f.keys.Redact(key)
+	return out
 }
 
 // redactor masks by the built-in rules and the user's patterns as they stand
@@ -145,7 +153,7 @@ type objectOptions struct {
 }
 
 func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions) (_ Result, err error) {
-	defer fault.Wrap(&err, "learn %s", o.Key)
+	defer fault.Wrap(&err, "learn %s", f.shown(o.Key))
 	if o.ETag != "" {
 		r, ok, err := f.cfg.Log.Receipt(ctx, o.Bucket, o.Key, o.ETag)
 		if err != nil {
@@ -173,7 +181,7 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 		if err := f.cfg.Log.PutReceipt(ctx, r); err != nil {
 			return Result{}, err
 		}
-		f.cfg.Logger.InfoContext(ctx, "object read", slog.String("key", o.Key), slog.String("outcome", r.Outcome), slog.Int("parts", len(r.Parts)))
+		f.cfg.Logger.InfoContext(ctx, "object read", slog.String("key", f.shown(o.Key)), slog.String("outcome", r.Outcome), slog.Int("parts", len(r.Parts)))
 		return Result{Receipt: r, Events: f.ready(r)}, nil
 	}
 	return Result{}, fault.New(fault.Unavailable, "the admit stream keeps moving")

@@ -61,7 +61,7 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	for i, o := range pending {
 		res, err := f.Object(ctx, o)
 		if err != nil {
-			f.cfg.Logger.WarnContext(ctx, "swept object not read", slog.String("key", o.Key), slog.Any("err", err))
+			f.cfg.Logger.WarnContext(ctx, "swept object not read", slog.String("key", f.shown(o.Key)), slog.Any("err", err))
 			if first == nil {
 				first = err
 			}

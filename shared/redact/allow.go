@@ -5,7 +5,8 @@ import "strings"
 // isReference says that a value only names where the secret is, or is a stub
 // that stands for one.
 func isReference(v string) bool {
-	if strings.ContainsAny(v, "<*") || strings.Contains(v, "...") || strings.Contains(v, "\u2026") {
+	if strings.HasPrefix(v, "<") || strings.HasPrefix(v, "*") || strings.HasSuffix(v, "*") && strings.Contains(v, "**") ||
+		strings.Contains(v, "<") && strings.Contains(v, ">") || strings.Contains(v, "...") || strings.Contains(v, "\u2026") {
 		return true
 	}
 	// ${VAR}, $(cmd), $VAR, {{ .Values.x }}, %VAR%, #{x}, @VAR@; a password

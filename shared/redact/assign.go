@@ -20,6 +20,17 @@ func assigned(text string, from, i int) (found, bool) {
 	}
 	name := text[s:e]
 	kind, t := secretName(name)
+	if t == maybe && strings.EqualFold(name, "key") {
+		// "Secret Access Key": names of prose and prompts stand in words.
+		if ws, we, _ := nameBefore(text, s); ws >= from && we > ws && we+1 == s {
+			if k, wt := secretName(text[ws:we] + "_key"); wt == random {
+				s, kind, t = ws, k, wt
+			}
+		}
+	}
+	if text[i] == ':' && strings.EqualFold(name, "Private-Lines") {
+		return puttyAt(text, i)
+	}
 	switch {
 	case t == scheme:
 		return header(text, i+1)
@@ -46,6 +57,14 @@ func skipOperator(text string, i int) int {
 	for i++; i < len(text) && (text[i] == '=' || text[i] == '>' || text[i] == ':'); i++ {
 	}
 	return i
+}
+
+// passphrase says that a value with spaces is one: quoted, behind PASSWORD= of
+// a shell or a file, with a digit.
+func passphrase(text string, a assignment, v read) bool {
+	name := text[a.ns:a.ne]
+	return v.quoted && a.kind == "password" && a.sep == a.ne && text[a.sep] == '=' && strings.ToUpper(name) == name &&
+		len(v.clean) <= 64 && hasDigit(v.clean) && !strings.ContainsAny(v.clean, "$%{<")
 }
 
 // assignment is a name [ns,ne) and the separator after it.
@@ -83,16 +102,32 @@ func value(text string, from int, a assignment) (found, bool) {
 		}
 	}
 	v := readValue(text, i)
+	if w, ok := lineValue(text, from, a, i); ok && !v.quoted && !v.joined && w.end > v.end {
+		v = w
+	}
 	if !v.ok {
 		return found{}, false
 	}
 	return judge(text, from, a, v)
 }
 
+// lineValue reads the value of a line NAME=value of an .env file as far as the
+// line goes: passwords hold brackets and ampersands.
+func lineValue(text string, from int, a assignment, i int) (read, bool) {
+	if a.trust != anyWord || a.sep != a.ne || text[a.sep] != '=' || i != a.sep+1 || a.ns > from && text[a.ns-1] != '\n' || i >= len(text) || text[i] == '$' || text[i] == '(' {
+		return read{}, false
+	}
+	e := word(text[:min(len(text), i+maxValue)], i)
+	if e == i || e < len(text) && text[e] != '\n' && text[e] != '\r' || containsMark(text[i:e]) || !hasDigit(text[i:e]) || strings.Contains(text[i:e], "(") && !strings.ContainsAny(text[i:e], "!@#%^&*") {
+		return read{}, false
+	}
+	return read{open: i, start: i, end: e, clean: text[i:e], ok: true}, true
+}
+
 // judge decides on a value by its form, its name and where both stand.
 func judge(text string, from int, a assignment, v read) (found, bool) {
 	s := v.clean
-	if len(s) < minValue || strings.ContainsAny(s, " \t\n") || containsMark(text[v.start:v.end]) || isReference(s) {
+	if len(s) < minValue || strings.ContainsAny(s, "\t\n") || strings.Contains(s, " ") && !passphrase(text, a, v) || containsMark(text[v.start:v.end]) || isReference(s) {
 		return found{}, false
 	}
 	name := text[a.ns:a.ne]
@@ -352,6 +387,9 @@ func codeWord(v string) bool {
 		}
 	}
 	c := count(v)
+	if len(v) >= 12 && c.digits > 0 && c.ups > 0 && c.lows > 0 && c.marks == 0 && !wordy(v) {
+		return false
+	}
 	return !isNum(v[0]) && c.digits <= 3 && c.runs <= 2 && c.turns*2 <= len(v)
 }
 

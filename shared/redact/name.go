@@ -24,8 +24,12 @@ func nameBefore(text string, i int) (s, e int, quoted bool) {
 	for e > 0 && i-e < 4 && (text[e-1] == ' ' || text[e-1] == '\t') {
 		e--
 	}
-	if e > 0 && text[e-1] == ']' { // os.environ["API_KEY"] =
-		e--
+	if e > 1 && text[e-1] == ']' {
+		if text[e-2] == '"' || text[e-2] == '\'' { // os.environ["API_KEY"] =
+			e--
+		} else if k := strings.LastIndex(text[max(0, e-maxDefault):e], " ["); k >= 0 { // API key [None]:
+			e = max(0, e-maxDefault) + k
+		}
 	}
 	if e > 0 && (text[e-1] == '"' || text[e-1] == '\'' || text[e-1] == '`') {
 		e--
@@ -47,6 +51,9 @@ func nameBefore(text string, i int) (s, e int, quoted bool) {
 	}
 	return s, e, quoted
 }
+
+// maxDefault bounds the default that a prompt shows in brackets, in bytes.
+const maxDefault = 32
 
 func isName(c byte) bool {
 	return isNum(c) || isLow(c) || isUp(c) || c == '_' || c == '-' || c == '.'

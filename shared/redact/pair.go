@@ -28,7 +28,7 @@ const maxPair = 64
 // `value:` on the next line, and of `<add key="NAME" value=`. value stands at i.
 func pairName(text string, from, i int) string {
 	e := i
-	for e > from && i-e < maxPair && strings.IndexByte(" \t\r\n\"',\\n+-", text[e-1]) >= 0 {
+	for e > from && i-e < maxPair && strings.IndexByte(" \t\r\n\"',\\n+-{", text[e-1]) >= 0 {
 		e--
 	}
 	if e == i {
@@ -45,6 +45,9 @@ func pairName(text string, from, i int) string {
 	k := s
 	for k > from && s-k < 8 && strings.IndexByte(" \\\"'=:", text[k-1]) >= 0 {
 		k--
+	}
+	if strings.HasSuffix(text[from:k], "variable") && k < s {
+		return text[s:e] // Terraform's variable "NAME" { default =
 	}
 	if k == s || !strings.ContainsAny(text[k:s], "=:") {
 		return ""
@@ -110,6 +113,25 @@ func callAt(text string, from, i int) (found, bool) {
 		return found{}, false
 	}
 	return judge(text, from, assignment{s, i, i, kind, t, false, false}, v)
+}
+
+// orAt reads NAME || "value" and NAME ?? "value": what stands in for a setting
+// that is absent.
+func orAt(text string, from, i int) (found, bool) {
+	if i+2 >= len(text) || text[i+1] != text[i] || !opensQuote(text, i+2) {
+		return found{}, false
+	}
+	s, e, _ := nameBefore(text, i)
+	s = max(s, from)
+	if s >= e {
+		return found{}, false
+	}
+	kind, t := secretName(text[s:e])
+	v := readValue(text, i+2)
+	if t != random && t != anyWord || !v.ok || !v.quoted {
+		return found{}, false
+	}
+	return judge(text, from, assignment{s, e, i, kind, t, false, false}, v)
 }
 
 // opensQuote says that a string literal begins at i, after spaces.

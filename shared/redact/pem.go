@@ -104,3 +104,33 @@ func pemFound(text string, start, body, bodyEnd, end int) found {
 	}
 	return found{start: start, end: end, kind: "private_key", secret: "pem:" + string(b)}
 }
+
+// puttyAt reads the private lines of PuTTY's key file behind their count.
+func puttyAt(text string, i int) (found, bool) {
+	k := i + 1
+	for k < len(text) && (text[k] == ' ' || isNum(text[k])) {
+		k++
+	}
+	s, end := 0, k
+	for {
+		next, ok := lineEnd(text, end)
+		if !ok {
+			break
+		}
+		e := run(text, next, standard64)
+		for e < len(text) && text[e] == '=' {
+			e++
+		}
+		if e-next < minPEMLine && s == 0 || e == next || e < len(text) && text[e] != '\n' && text[e] != '\r' && text[e] != '\\' {
+			break
+		}
+		if s == 0 {
+			s = next
+		}
+		end = e
+	}
+	if s == 0 {
+		return found{}, false
+	}
+	return pemFound(text, s, s, end, end), true
+}

@@ -35,6 +35,7 @@ const (
 	tildeByte // ~ in a client secret of Azure
 	dotByte   // . in a token of Discord
 	escByte   // ESC opens a terminal's colour
+	orByte    // | or ? twice, before a value that stands in
 	pctByte   // % may open an escape of a URL
 )
 
@@ -48,6 +49,7 @@ var class = func() (t [256]uint8) {
 	t['='], t[':'] = sepByte, sepByte
 	t['-'], t['['], t['\\'] = dashByte, brackByte, slashByte
 	t[','], t['('], t['>'], t['@'], t['~'], t['.'], t[0x1b], t['%'] = commaByte, callByte, tagByte, atByte, tildeByte, dotByte, escByte, pctByte
+	t['|'], t['?'] = orByte, orByte
 	return t
 }()
 
@@ -134,6 +136,8 @@ func scan(text string) []found {
 			if i > 0 && isName(text[i-1]) {
 				f, ok = tagAt(text, from, i)
 			}
+		case orByte:
+			f, ok = orAt(text, from, i)
 		case atByte:
 			f, ok = atSign(text, from, i)
 		case tildeByte:

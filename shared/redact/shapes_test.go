@@ -138,6 +138,14 @@ func TestShapes(t *testing.T) {
 		{"quoted mail", "> password: " + pw, pw, "> password: it must be long"},
 		{"markdown", "**Password**: " + pw, pw, "**Password**: required"},
 		{"escaped equals", `https://x/?a=1\u0026access_token=` + tok, tok, `a\u0026b`},
+		{"passphrase", "DB_PASSWORD=\"two words 12\"", "two words", "NAME=\"two words 12\""},
+		{"brackets in an env file", "DB_PASSWORD=p@ss(" + pw + ")&x1\n", "&x1", "db_password=get_pass(a, b1)\n"},
+		{"terraform default", "variable \"db_password\" {\n  default = \"" + tok + "\"\n}", tok, "variable \"region\" {\n  default = \"" + tok + "\"\n}"},
+		{"stand-in", "process.env.API_KEY || '" + tok + "'", tok, "process.env.TITLE || '" + tok + "'"},
+		{"prompt", "AWS Secret Access Key [None]: " + tok + "a1", tok, "Default region name [None]: " + tok + "a1"},
+		{"putty", "Private-Lines: 2\n" + r.of(b64Set, 64) + "\n" + r.of(b64Set, 40) + "\nPrivate-MAC: 1", "/", "Public-Lines: 2\n" + r.of(b64Set, 64) + "\n"},
+		{"cookie", "Cookie: theme=dark; sid=" + tok, tok, "Cookie: theme=dark; lang=" + tok},
+		{"a star inside", "password: '" + pw[:6] + "*-" + pw[6:] + "'", pw[6:], "password: '***" + "'"},
 		{"percent escape", "redirect=https%3A%2F%2Fx%3Ftoken%3Dgh" + "p_" + word(36), "p_", "x%3Ftoken%3Dnone"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
