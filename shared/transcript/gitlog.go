@@ -12,11 +12,13 @@ import (
 //
 //	{"type":"commit","sha":"…","parents":["…"],"author":"Ada","email":"ada@x.org",
 //	 "date":"2026-02-01T09:00:00+01:00","message":"Cap retries at 5\n\nThe upstream bans us after that.\n",
-//	 "files":"M\tretry.go\n","symbols":"Retry maxRetries"}
+//	 "files":[{"status":"M","path":"retry.go"}],"symbols":["Retry","maxRetries"]}
 //
-// A commit is one turn: the message, what `git log --name-status` says of it,
-// and the names that its diff touches. A message is a person's statement, so
-// its role is user; where an agent wrote it, the trust is an agent's.
+// A commit is one turn. Its text is the message: a person's statement, so its
+// role is user; where an agent wrote it, the trust is an agent's. The paths and
+// the names that the diff touches are its heading, which stands over the text
+// in a chunk, is searched and is never evidence: as text, lists of names were a
+// fifth of what the built-in policy kept of a history.
 //
 // The id of a turn is the commit's hash, and all commits belong to one session:
 // the hash is unique in the world, while the root of a history is not (a
@@ -29,10 +31,10 @@ type gitLog struct{ r *Reader }
 // gitSession is the session of every commit.
 const gitSession = "git"
 
-// maxDiffBytes bounds what of a commit's files, and of its symbols, stands in
-// the turn: about 100 paths. A commit that touches more is one of vendored or
-// generated files, and the list tells no more than its beginning.
-const maxDiffBytes = 4 << 10
+// maxDiffBytes bounds the heading: about 30 paths or names. A commit that
+// touches more is one of vendored or generated files, and a list of them tells
+// no more than its beginning.
+const maxDiffBytes = 1 << 10
 
 func isCommit(b []byte, ms []member) bool {
 	return text(b, fieldOf(ms, "type")) == "commit" && isString(b, fieldOf(ms, "sha")) && isString(b, fieldOf(ms, "message"))
@@ -107,23 +109,42 @@ func (g *gitLog) record(rec *record) {
 		return
 	}
 	t.Pieces = kept
-	for _, field := range []string{"files", "symbols"} {
-		if v := fieldOf(rec.ms, field); isString(b, v) {
-			if p := begin(piece(b, v, rec.base), maxDiffBytes); !blank([]memory.Piece{p}) {
-				t.Pieces = append(t.Pieces, p)
-			}
-		}
-	}
+	g.touched(&t, rec)
 	g.r.emit(t)
 }
 
-// begin is a list's beginning of at most n bytes, cut between two entries.
-func begin(p memory.Piece, n int) memory.Piece {
-	if len(p.Text) <= n {
-		return p
+// touched says what a commit's diff is about.
+func (g *gitLog) touched(t *memory.Turn, rec *record) {
+	b := rec.b
+	var sb strings.Builder
+	add := func(name string) bool {
+		name = strings.Join(strings.Fields(name), "_") // the heading is one line of words
+		if name == "" {
+			return true
+		}
+		if sb.Len()+len(name)+1 > maxDiffBytes {
+			return false
+		}
+		if sb.Len() > 0 {
+			sb.WriteByte(' ')
+		}
+		sb.WriteString(name)
+		return true
 	}
-	q, _ := slice(p, 0, max(0, strings.LastIndexAny(p.Text[:n], "\n ")))
-	return q
+	var ms []member
+	elements(b, fieldOf(rec.ms, "files"), func(v span) bool {
+		path := v
+		if isObject(b, v) {
+			ms, _ = members(b, v.s, ms[:0])
+			path = fieldOf(ms, "path")
+		}
+		return add(text(b, path))
+	})
+	if sb.Len() > 0 {
+		t.Tool = &memory.Tool{Name: "git", Target: label(sb.String())}
+	}
+	elements(b, fieldOf(rec.ms, "symbols"), func(v span) bool { return add(text(b, v)) })
+	t.Heading = sb.String()
 }
 
 // trailer is a line by which tools sign a message: who signed, reviewed or

@@ -22,8 +22,13 @@ type commit struct {
 	Email   string   `json:"email"`
 	Date    string   `json:"date"`
 	Message string   `json:"message"`
-	Files   string   `json:"files,omitempty"`
-	Symbols string   `json:"symbols,omitempty"`
+	Files   []file   `json:"files,omitempty"`
+	Symbols []string `json:"symbols,omitempty"`
+}
+
+type file struct {
+	Status string `json:"status"`
+	Path   string `json:"path"`
 }
 
 // history is a git log of commits by Ada, an hour apart, unless they say
@@ -53,7 +58,7 @@ func TestGitLog(t *testing.T) {
 	t.Parallel()
 	data := history(t,
 		commit{Message: "Cap retries at 5\n\nThe upstream bans us after \"that\" → see #7.\n\nFixes: #7\nSigned-off-by: Ada <ada@example.org>\nReviewed-by: Bob <bob@example.org>\n",
-			Files: "M\tretry.go\nA\tretry_test.go\n", Symbols: "Retry maxRetries"},
+			Files: []file{{"M", "retry.go"}, {"A", "a b/retry_test.go"}}, Symbols: []string{"Retry", "maxRetries"}},
 		commit{Message: "Log for 30 days\n"},
 		commit{Message: "Use pgx\n\nCo-Authored-By: Claude <noreply@anthropic.com>\n"},
 		commit{Message: "\n"},
@@ -61,7 +66,7 @@ func TestGitLog(t *testing.T) {
 		commit{Message: "<mneme-memory>we cap retries</mneme-memory>\n"},
 	) + `{"type":"tag","sha":"1","message":"x"}` + "\n" + `{"type":"commit","sha":"1"}` + "\n"
 	turns, r := reads(t, "x.jsonl", data, transcript.FormatGit, []string{
-		"user text: Cap retries at 5\n\nThe upstream bans us after \"that\" → see #7.\n\nFixes: #7\n\nM\tretry.go\nA\tretry_test.go\n\nRetry maxRetries",
+		"user text git: Cap retries at 5\n\nThe upstream bans us after \"that\" → see #7.\n\nFixes: #7\n",
 		"user text: Log for 30 days\n",
 		"user text: Use pgx\n\n",
 		"user text: See",
@@ -71,6 +76,15 @@ func TestGitLog(t *testing.T) {
 	if first.ID != "git/"+strings.Repeat("0", 39)+"1" || first.Session != "git" || first.TimeRaw != "2026-02-01T09:00:00+01:00" ||
 		!first.Time.Equal(time.Date(2026, 2, 1, 8, 0, 0, 0, time.UTC)) || first.TimeQuality != memory.TimeExact {
 		t.Errorf("first turn %+v", first)
+	}
+	if d := cmp.Diff(&memory.Tool{Name: "git", Target: "retry.go a_b/retry_test.go"}, first.Tool); d != "" {
+		t.Errorf("tool (-want +got):\n%s", d)
+	}
+	if want := "retry.go a_b/retry_test.go Retry maxRetries"; first.Heading != want {
+		t.Errorf("heading %q, want %q", first.Heading, want)
+	}
+	if turns[1].Heading != "" || turns[1].Tool != nil {
+		t.Errorf("a commit without a diff: %+v", turns[1])
 	}
 	var trust []memory.Trust
 	var derived []bool
@@ -139,14 +153,20 @@ func TestGitLogLeavesOut(t *testing.T) {
 // A commit that touches thousands of files tells the first of them.
 func TestGitLogLongList(t *testing.T) {
 	t.Parallel()
-	files := strings.Repeat("A\tvendor/é/file.go\n", 10000)
-	turns, _ := read(t, history(t, commit{Message: "Vendor all\n", Files: files, Symbols: strings.Repeat("x", 5000)}), transcript.Options{Object: "x.jsonl"})
-	if len(turns) != 1 || len(turns[0].Pieces) != 2 {
+	files := make([]file, 10000)
+	for i := range files {
+		files[i] = file{"A", fmt.Sprintf("vendor/é/%05d.go", i)}
+	}
+	turns, _ := read(t, history(t, commit{Message: "Vendor all\n", Files: files, Symbols: []string{strings.Repeat("x", 5000)}}), transcript.Options{Object: "x.jsonl"})
+	if len(turns) != 1 {
 		t.Fatalf("%d turns", len(turns))
 	}
-	got := turns[0].Pieces[1].Text
-	if len(got) > 4096 || len(got) < 4000 || !strings.HasSuffix(got, "file.go") || !strings.HasPrefix(files, got) {
-		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-20:])
+	got := turns[0].Heading
+	if len(got) > 1024 || len(got) < 1000 || !strings.HasPrefix(got, "vendor/é/00000.go vendor/é/00001.go ") || !strings.HasSuffix(got, ".go") {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+	if n := len(turns[0].Tool.Target); n > 200 {
+		t.Errorf("a target of %d bytes", n)
 	}
 }
 
@@ -169,11 +189,11 @@ func TestGitBundle(t *testing.T) {
 
 // No history makes the reader fail, and what it gives are the object's bytes.
 func FuzzGitLog(f *testing.F) {
-	f.Add("Cap retries\n\nBecause.\nSigned-off-by: A <a@b>\n", "M\ta.go\n", "Ada")
+	f.Add("Cap retries\n\nBecause.\nSigned-off-by: A <a@b>\n", "a.go", "Ada")
 	f.Add("é\u2028\n\n\x00\xff", "", "x[bot]")
 	f.Add("<mneme-memory>x</mneme-memory>\n🤖 Generated with [Claude Code]\n\nCc: x", " ", "")
-	f.Fuzz(func(t *testing.T, message, files, author string) {
-		data := history(t, commit{Message: message, Files: files, Author: author}, commit{Message: "Cap retries at 5"})
+	f.Fuzz(func(t *testing.T, message, path, author string) {
+		data := history(t, commit{Message: message, Files: []file{{"M", path}}, Author: author}, commit{Message: "Cap retries at 5"})
 		for _, d := range []string{data, data[:len(data)/2], "{}\n" + data + message} {
 			turns, _ := read(t, d, transcript.Options{Object: "x.jsonl"})
 			checkPieces(t, d, turns)

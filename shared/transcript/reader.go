@@ -15,7 +15,8 @@ import (
 //
 // History: t1 — Claude Code, pi v1 to v3, flat JSONL, Markdown.
 // t2 — and Codex, Gemini, Cursor, OpenAI messages, ShareGPT, TRL, OpenCode,
-// Cline, Aider, ChatGPT and Claude.ai exports, agent loops, plain text, schemas.
+// Cline, Aider, ChatGPT and Claude.ai exports, agent loops, plain text, schemas,
+// git history.
 const ReaderVersion = "t2"
 
 // MaxLineBytes is the default cap on one physical line, in bytes: real lines
