@@ -85,6 +85,9 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 	if strings.HasSuffix(o.Key, "/") {
 		return refuse(OutcomeEmpty, fault.New(fault.Invalid, "a folder marker holds nothing"))
 	}
+	if what, ok := transcript.Companion(o.Key); ok {
+		return refuse(OutcomeEmpty, fault.New(fault.Invalid, "%s, not a conversation", what))
+	}
 	body, info, err := f.cfg.Inbox.Get(ctx, o.Key)
 	if errors.Is(err, objstore.ErrNotFound) {
 		return r, fault.At(fault.Unavailable, o.Bucket+"/"+o.Key, "upload it again", "the object is not there")

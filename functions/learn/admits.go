@@ -51,6 +51,11 @@ type admittedLine struct {
 // start then walks at most that many objects.
 const cacheEvery = 64
 
+// maxCachedUUIDs bounds what the cached fold holds of record ids, in bytes: 4
+// million turns, 43 MB as base64 of the 64 MiB that a cache may have. A start
+// reads the sources of later lines again.
+const maxCachedUUIDs = 32 << 20
+
 // keepSources bounds the turn ids held in memory.
 const keepSources = 256
 
@@ -201,12 +206,16 @@ func (x *admitIndex) records(ctx context.Context, project string) (map[uint64]st
 			if err != nil {
 				return nil, err
 			}
+			var keys []byte
 			for _, id := range ids {
 				if k, ok := uuidKey(id); ok {
-					l.UUIDs = binary.BigEndian.AppendUint64(l.UUIDs, k)
+					keys = binary.BigEndian.AppendUint64(keys, k)
+					a.uuids[k] = struct{}{}
 				}
 			}
-			l.Listed = true
+			if (len(a.uuids)+len(keys))*8 <= maxCachedUUIDs {
+				l.UUIDs, l.Listed = keys, true
+			}
 		}
 		for b := l.UUIDs; len(b) >= 8; b = b[8:] {
 			a.uuids[binary.BigEndian.Uint64(b)] = struct{}{}

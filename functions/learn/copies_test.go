@@ -181,3 +181,33 @@ func TestGrownSample(t *testing.T) {
 		t.Errorf("the older snapshot later: %s", r.Receipt.Outcome)
 	}
 }
+
+// What Claude Code writes beside its transcripts is no evidence: an output that
+// a tool spilled holds whatever the tool read. The sub-agents' own transcripts
+// are read, once.
+func TestSessionFolder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2, 9))
+	w := functest.New(t, functest.Options{})
+	agent := strings.ReplaceAll(strings.Join(claudeLines(r, "s1", 8), ""), `"sessionId"`, `"isSidechain":true,"agentId":"a1","sessionId"`)
+	for key, tc := range map[string]struct {
+		body, want string
+	}{
+		"shop/-w/s1.jsonl":                                  {strings.Join(claudeLines(r, "s1", 8), ""), learn.OutcomeAdmitted},
+		"shop/-w/s1/subagents/agent-a1.jsonl":               {agent, learn.OutcomeAdmitted},
+		"shop/-w/s1/subagents/agent-a1.meta.json":           {`{"agentType":"Explore","toolUseId":"t"}`, learn.OutcomeEmpty},
+		"shop/-w/s1/subagents/workflows/wf_1/journal.jsonl": {`{"type":"started","key":"k","agentId":"a1"}`, learn.OutcomeEmpty},
+		"shop/-w/s1/tool-results/toolu_1.txt":               {"We decided to cap retries at 5 attempts, because the upstream bans us.", learn.OutcomeEmpty},
+		"shop/-w/sessions-index.json":                       {`{"version":1,"entries":[]}`, learn.OutcomeEmpty},
+	} {
+		if got := receive(t, w, w.Put(key, []byte(tc.body))).Receipt; got.Outcome != tc.want {
+			t.Errorf("%s: %q (%s), want %q", key, got.Outcome, got.Reason, tc.want)
+		}
+	}
+	if n := len(stored(t, w, "shop")); n != 16 {
+		t.Errorf("%d turns stored, want 16", n)
+	}
+	for d, err := range w.Log.DeadLetters(t.Context()) {
+		t.Errorf("a dead letter: %+v, %v", d, err)
+	}
+}
