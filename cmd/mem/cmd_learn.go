@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
 // learned is what the server says of one file.
@@ -130,8 +131,9 @@ func (a *app) target(ctx context.Context, c *client) (string, error) {
 }
 
 // skipped are files of a transcript folder that hold no conversation.
-func skipped(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "journal.jsonl" || name == "sessions-index.json" || strings.HasSuffix(name, ".meta.json")
+func skipped(path string) bool {
+	_, companion := transcript.Companion(filepath.ToSlash(path))
+	return companion || strings.HasPrefix(filepath.Base(path), ".")
 }
 
 // files lists what the arguments name: files as they are, folders walked in
@@ -158,7 +160,7 @@ func (a *app) files(args []string) ([]string, error) {
 				return err
 			case d.IsDir() && path != arg && strings.HasPrefix(d.Name(), "."):
 				return filepath.SkipDir
-			case d.Type().IsRegular() && !skipped(d.Name()):
+			case d.Type().IsRegular() && !skipped(path):
 				out = append(out, path)
 			}
 			return nil
