@@ -266,6 +266,9 @@ func found(tb testing.TB, data []byte) (tally, []memory.Turn) {
 			says[id] = true
 		}
 	}
+	if s := r.Stats(); s.Steering != len(t.Steering) || s.Feedback != len(t.Feedback) {
+		tb.Errorf("stats say %d steering and %d feedback turns of %d and %d", s.Steering, s.Feedback, len(t.Steering), len(t.Feedback))
+	}
 	slices.Sort(t.Steering)
 	slices.Sort(t.Feedback)
 	for id := range says {

@@ -26,6 +26,8 @@ type Stats struct {
 	TimeMin      time.Time
 	TimeMax      time.Time
 	Turns        int // turns yielded
+	Steering     int // of them, prompts typed while the agent worked
+	Feedback     int // and a person's words in answers and refusals
 
 	maxLine  int64
 	endsLF   bool
@@ -188,11 +190,13 @@ func (s *Stats) MarshalJSON() ([]byte, error) {
 		Compression string         `json:"compression,omitempty"`
 		Damage      string         `json:"damage,omitempty"`
 		Turns       int            `json:"turns"`
+		Steering    int            `json:"steering_turns"`
+		Feedback    int            `json:"feedback_turns"`
 		Pending     int            `json:"pending"`
 		TooLong     int            `json:"too_long"`
 		BadUTF8     int            `json:"bad_utf8"`
 		Blank       int            `json:"blank"`
 		Dropped     map[string]int `json:"dropped"`
 		Unknown     map[string]int `json:"unknown_types"`
-	}{s.Golden(""), s.Format, s.Unsupported, s.Compression, s.Damage, s.Turns, s.Pending, s.TooLong, s.BadUTF8, s.Blank, s.Dropped, s.Unknown})
+	}{s.Golden(""), s.Format, s.Unsupported, s.Compression, s.Damage, s.Turns, s.Steering, s.Feedback, s.Pending, s.TooLong, s.BadUTF8, s.Blank, s.Dropped, s.Unknown})
 }

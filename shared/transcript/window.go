@@ -52,6 +52,12 @@ func (w *window) pop(r *Reader) {
 	w.head++
 	w.bytes -= cost(&t)
 	r.stats.Turns++
+	switch t.Kind {
+	case memory.KindSteering:
+		r.stats.Steering++
+	case memory.KindFeedback:
+		r.stats.Feedback++
+	}
 	if !r.yield(t, nil) {
 		r.stop = true
 	}
