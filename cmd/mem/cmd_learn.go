@@ -41,6 +41,7 @@ type learnFlags struct {
 
 func (a *app) cmdLearn() *cobra.Command {
 	var f learnFlags
+	var repo, since string
 	c := &cobra.Command{
 		Use:   "learn FILE|DIR…",
 		Short: "Upload transcripts and notes, in the order given",
@@ -50,10 +51,32 @@ until every standing question has looked at them, and prints what they kept.
 
 Without --project the files belong to the project of the repository you stand
 in; outside one, each record's own working directory decides. "-" reads text
-from standard input.`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.learn(c.Context(), args, f) },
+from standard input.
+
+--git uploads the commits of a repository or of a bundle, as far as its HEAD
+reaches: messages, files, names of functions and types. Merges, bots and bare
+version bumps are left out. Run it again for new commits: known ones cost nothing.`,
+		Args: func(c *cobra.Command, args []string) error {
+			switch {
+			case repo == "" && since != "":
+				return errors.New("--since goes with --git")
+			case repo == "":
+				return cobra.MinimumNArgs(1)(c, args)
+			}
+			if len(args) > 0 {
+				return errors.New("--git names what is read: no file goes with it")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if repo != "" {
+				return a.learnGit(c.Context(), repo, since, f)
+			}
+			return a.learn(c.Context(), args, f)
+		},
 	}
+	c.Flags().StringVar(&repo, "git", "", "upload the history of this repository (a folder or a bundle)")
+	c.Flags().StringVar(&since, "since", "", "with --git: only commits after this date, as git log reads it")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the gate and print what was kept")
 	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits for one file")
 	c.Flags().StringVarP(&f.query, "query", "q", "", "answer this question from the file alone (an ad-hoc stream)")

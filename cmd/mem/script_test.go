@@ -15,7 +15,7 @@ import (
 )
 
 // TestScript runs testdata/script/*.txtar: the command line as people meet it.
-// MNEME_DIR is a folder of the script's own. Beside the commands of testscript:
+// MNEME_DIR is a folder of the script's own, MEM the program's path. Beside the commands of testscript:
 //
 //	exit CODE mem ARG…        run, and compare the exit code
 //	ready                     wait until a `mem up` started with & serves MNEME_DIR
@@ -32,6 +32,7 @@ func TestScript(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("MEM", path)
 			env.Setenv("MNEME_DIR", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("MNEME_TENANT_KEY", tenantKey)
 			env.Setenv("MNEME_HTTP", "127.0.0.1:0")
