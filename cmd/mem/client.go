@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
 
@@ -25,6 +26,8 @@ type client struct {
 	base  string
 	token string
 	http  *http.Client
+
+	mapped questions.Projects // as known found them
 }
 
 // client finds the server: MNEME_URL and MNEME_TOKEN, else the folder.
@@ -197,15 +200,27 @@ func (c *client) lines(ctx context.Context, path string, each func([]byte) error
 	}
 }
 
-// known lists the projects the server knows.
+// known lists the projects the server knows, and notes its mappings.
 func (c *client) known(ctx context.Context) ([]string, error) {
 	var out struct {
 		Projects []struct {
 			Project string `json:"project"`
 		} `json:"projects"`
+		Mappings []struct {
+			CWD     string `json:"cwd"`
+			Project string `json:"project"`
+		} `json:"mappings"`
+		MappingsError string `json:"mappings_error"`
 	}
 	if err := c.get(ctx, "/memory/projects", &out); err != nil {
 		return nil, err
+	}
+	if out.MappingsError != "" {
+		return nil, fault.At(fault.Invalid, "projects.yaml", "correct the file", "%s", out.MappingsError)
+	}
+	c.mapped.Mappings = nil
+	for _, m := range out.Mappings {
+		c.mapped.Mappings = append(c.mapped.Mappings, questions.Mapping{CWD: m.CWD, Project: m.Project})
 	}
 	names := make([]string, len(out.Projects))
 	for i, p := range out.Projects {
@@ -259,7 +274,7 @@ func (a *app) scope(ctx context.Context, c *client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if name, ok := workingProject(); ok && slices.Contains(known, name) {
+	if name, ok := workingProject(c.mapped); ok && slices.Contains(known, name) {
 		return name, nil
 	}
 	return "", nil

@@ -79,7 +79,10 @@ func (a *app) learnGit(ctx context.Context, repo, since string, f learnFlags) (e
 // no place, so it goes where other files go.
 func (a *app) gitTarget(ctx context.Context, c *client, repo string, folder bool) (string, error) {
 	if a.project == "" && folder {
-		return projectOf(repo), nil
+		if _, err := c.known(ctx); err != nil { // which notes the mappings
+			return "", err
+		}
+		return projectIn(c.mapped, repo), nil
 	}
 	project, err := a.target(ctx, c)
 	if err == nil && project == "_auto" {

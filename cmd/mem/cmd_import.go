@@ -75,6 +75,10 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 	if err != nil {
 		return err
 	}
+	mapped, err := a.mappings(ctx, upload)
+	if err != nil {
+		return err
+	}
 	plans := map[string]*importPlan{}
 	var queue []planned
 	skippedFiles := 0
@@ -84,7 +88,7 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p, err := planFile(f)
+		p, err := planFile(mapped, f)
 		if err != nil {
 			skippedFiles++
 			fmt.Fprintf(a.err, "%s: not read: %v\n", f, err)
@@ -186,10 +190,26 @@ func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string
 	return nil
 }
 
+// mappings are the server's. To show a plan needs no server: without one there
+// are none.
+func (a *app) mappings(ctx context.Context, needed bool) (questions.Projects, error) {
+	c, err := a.client()
+	if err == nil {
+		_, err = c.known(ctx)
+	}
+	if err != nil {
+		if _, ok := errors.AsType[noServer](err); ok && !needed {
+			return questions.Projects{}, nil
+		}
+		return questions.Projects{}, err
+	}
+	return c.mapped, nil
+}
+
 // planFile reads one transcript and names its project: that of its first
 // folder, seen on this disk where it still exists. A file of several projects
 // goes to `_auto`, where each record's own folder decides.
-func planFile(path string) (p planned, err error) {
+func planFile(mapped questions.Projects, path string) (p planned, err error) {
 	p.file = path
 	f, r, err := read(path)
 	if err != nil {
@@ -209,9 +229,9 @@ func planFile(path string) (p planned, err error) {
 			continue
 		}
 		p.cwds = append(p.cwds, t.Cwd)
-		name, _ := questions.Projects{}.Resolve(t.Cwd, t.Remote)
+		name, _ := mapped.Resolve(t.Cwd, t.Remote)
 		if exists(t.Cwd) {
-			name = projectOf(t.Cwd)
+			name = projectIn(mapped, t.Cwd)
 		}
 		projects[name] = true
 		if p.project == "" {

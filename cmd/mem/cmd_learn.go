@@ -147,7 +147,10 @@ func (a *app) target(ctx context.Context, c *client) (string, error) {
 		}
 		return p, err
 	}
-	if p, ok := workingProject(); ok {
+	if _, err := c.known(ctx); err != nil {
+		return "", err
+	}
+	if p, ok := workingProject(c.mapped); ok {
 		return p, nil
 	}
 	return "_auto", nil

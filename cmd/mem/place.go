@@ -101,26 +101,31 @@ func remoteOf(path string) string {
 	return first
 }
 
-// projectOf names the project of a folder of this disk, by the rule that the
+// projectIn names the project of a folder of this disk, by the rule that the
 // server uses for a record's cwd, but seeing repository, worktree and remote.
-func projectOf(dir string) string {
+// mapped are the server's mappings.
+func projectIn(mapped questions.Projects, dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	if r, ok := findRepo(dir); ok {
-		name, _ := questions.Projects{}.Resolve(r.root, r.remote)
+		name, _ := mapped.ResolveIn(dir, r.root, r.remote)
 		return name
 	}
-	name, _ := questions.Projects{}.Resolve(dir, "")
+	name, _ := mapped.Resolve(dir, "")
 	return name
 }
 
-// workingProject is the project of the working directory; false outside a
-// repository, where nothing says what belongs together.
-func workingProject() (string, bool) {
+// workingProject is the project of the working directory; false where neither
+// a repository nor a mapping says what belongs together.
+func workingProject(mapped questions.Projects) (string, bool) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", false
 	}
 	if _, ok := findRepo(dir); !ok {
-		return "", false
+		name, how := mapped.Resolve(dir, "")
+		return name, how == questions.HowMapping
 	}
-	return projectOf(dir), true
+	return projectIn(mapped, dir), true
 }

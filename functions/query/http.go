@@ -140,6 +140,19 @@ func (q *Request) check() error {
 	return nil
 }
 
+// projectList is GET /memory/projects. Who names a project by a folder of its
+// own disk does it by these mappings, as learn does for a record's cwd.
+type projectList struct {
+	Projects      []projectRow `json:"projects"`
+	Mappings      []mappingRow `json:"mappings,omitempty"`
+	MappingsError string       `json:"mappings_error,omitempty"` // why there are none
+}
+
+type mappingRow struct {
+	CWD     string `json:"cwd"`
+	Project string `json:"project"`
+}
+
 // projectRow is one line of GET /memory/projects.
 type projectRow struct {
 	Project   string        `json:"project"`
@@ -173,7 +186,15 @@ func (f *Function) projects(w http.ResponseWriter, r *http.Request) {
 		}
 		rows = append(rows, row)
 	}
-	serve.WriteJSON(w, http.StatusOK, map[string]any{"projects": rows})
+	out := projectList{Projects: rows}
+	maps, err := f.cfg.Catalog.Mappings(ctx)
+	if err != nil {
+		out.MappingsError = err.Error() // the list itself stands
+	}
+	for _, m := range maps.Mappings {
+		out.Mappings = append(out.Mappings, mappingRow{m.CWD, m.Project})
+	}
+	serve.WriteJSON(w, http.StatusOK, out)
 }
 
 func (f *Function) projectRow(ctx context.Context, name string) (projectRow, error) {

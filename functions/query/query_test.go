@@ -384,6 +384,19 @@ func TestProjects(t *testing.T) {
 	if rec := empty.Call(http.MethodGet, "/memory/projects", nil); strings.TrimSpace(rec.Body.String()) != `{"projects":[]}` {
 		t.Errorf("nothing known: %s", rec.Body)
 	}
+	// The mappings by which learn names a project are what a reader gets.
+	key := "config/" + functest.Tenant + "/projects.yaml"
+	for _, tc := range []struct{ file, want string }{
+		{"mappings:\n  - {cwd: /home/*/bank, project: bank}\n", `{"projects":[],"mappings":[{"cwd":"/home/*/bank","project":"bank"}]}`},
+		{"mappings:\n  - {cwd: bank, project: bank}\n", `"mappings_error":"project mappings: config/local/projects.yaml:2: `},
+	} {
+		if _, err := empty.Bucket.Put(t.Context(), key, []byte(tc.file)); err != nil {
+			t.Fatal(err)
+		}
+		if rec := empty.Call(http.MethodGet, "/memory/projects", nil); rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), tc.want) {
+			t.Errorf("%s: %d %s", tc.file, rec.Code, rec.Body)
+		}
+	}
 }
 
 // lines are the JSON Lines of an answer.

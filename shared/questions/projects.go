@@ -108,7 +108,19 @@ func (f file) projectMapping(n *yaml.Node) (Mapping, error) {
 // name is always valid, the same on every machine, and never holds a
 // credential of the remote. With neither it is "" and HowNone.
 func (p Projects) Resolve(cwd, remote string) (project, how string) {
-	if parts := split(cwd); parts != nil {
+	return p.ResolveIn(cwd, worktreeRoot(cwd), remote)
+}
+
+// ResolveIn is Resolve for who sees more than the record: root is the folder
+// that all worktrees of the repository share, "" when it is not known. The
+// mapping is tried for the folder itself, then for the root; a name made of a
+// path is the root's.
+func (p Projects) ResolveIn(cwd, root, remote string) (project, how string) {
+	for _, dir := range []string{cwd, root} {
+		parts := split(dir)
+		if parts == nil {
+			continue
+		}
 		for _, m := range p.Mappings {
 			if covers(split(m.CWD), parts) {
 				return m.Project, HowMapping
@@ -118,10 +130,29 @@ func (p Projects) Resolve(cwd, remote string) (project, how string) {
 	if name := remoteName(remote); name != "" {
 		return name, HowRemote
 	}
+	if strings.TrimSpace(root) != "" {
+		cwd = root
+	}
 	if strings.TrimSpace(cwd) != "" {
 		return cwdName(cwd), HowCWD
 	}
 	return "", HowNone
+}
+
+// worktreesDir is where Claude Code makes the worktrees of a repository: the
+// path alone tells which one it belongs to.
+const worktreesDir = "/.claude/worktrees/"
+
+// worktreeRoot is the repository of such a worktree, or "".
+func worktreeRoot(cwd string) string {
+	slashed := cwd
+	if isWindows(cwd) {
+		slashed = strings.ReplaceAll(cwd, `\`, "/")
+	}
+	if i := strings.Index(slashed, worktreesDir); i > 0 && len(slashed) > i+len(worktreesDir) {
+		return cwd[:i]
+	}
+	return ""
 }
 
 // covers reports whether pattern matches dir or a folder above it. Only the

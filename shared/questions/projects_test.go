@@ -51,6 +51,11 @@ func TestResolve(t *testing.T) {
 		{"/w/проект", "", "project-" + sha8("/w/проект"), questions.HowCWD},
 		{"/", "", "project-" + sha8("/"), questions.HowCWD},
 		{"/w/" + strings.Repeat("a", 80), "", strings.Repeat("a", 54) + "-" + sha8("/w/"+strings.Repeat("a", 80)), questions.HowCWD},
+		{"/w/app/.claude/worktrees/fix-retries", "", "app-" + sha8("/w/app"), questions.HowCWD},
+		{"/w/app/.claude/worktrees/fix-retries/cmd", "", "app-" + sha8("/w/app"), questions.HowCWD},
+		{`D:\src\app\.claude\worktrees\x`, "", "app-" + sha8(`D:\src\app`), questions.HowCWD},
+		{"/home/ada/src/shop/.claude/worktrees/x", "git@github.com:a/b.git", "shop", questions.HowMapping},
+		{"/w/app/.claude/worktrees/", "", "worktrees-" + sha8("/w/app/.claude/worktrees"), questions.HowCWD},
 		{"relative", "", "relative-" + sha8("relative"), questions.HowCWD},
 		{"", "https://github.com/acme/shop", "acme.shop", questions.HowRemote},
 		{" ", "", "", questions.HowNone},
@@ -59,6 +64,29 @@ func TestResolve(t *testing.T) {
 		project, how := p.Resolve(tc.cwd, tc.remote)
 		if project != tc.want || how != tc.how {
 			t.Errorf("Resolve(%q, %q) = %q, %q; want %q, %q", tc.cwd, tc.remote, project, how, tc.want, tc.how)
+		}
+	}
+}
+
+// Who sees the disk gives the root that all worktrees share.
+func TestResolveIn(t *testing.T) {
+	t.Parallel()
+	p, err := questions.ParseProjects("projects.yaml", []byte(mappingFile+"  - {cwd: /trees/special, project: special}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sha8 := func(s string) string { return memory.SumString(s).Short() }
+	for _, tc := range []struct{ cwd, root, remote, want, how string }{
+		{"/trees/x", "/home/ada/src/shop", "git@github.com:a/b.git", "shop", questions.HowMapping},
+		{"/trees/special/cmd", "/home/ada/src/shop", "", "special", questions.HowMapping}, // the nearer folder's
+		{"/trees/x", "/w/app", "git@github.com:Acme/Shop.git", "acme.shop", questions.HowRemote},
+		{"/trees/x", "/w/app", "", "app-" + sha8("/w/app"), questions.HowCWD},
+		{"/w/app/sub", "/w/app", "", "app-" + sha8("/w/app"), questions.HowCWD},
+		{"/w/app", "", "", "app-" + sha8("/w/app"), questions.HowCWD},
+	} {
+		project, how := p.ResolveIn(tc.cwd, tc.root, tc.remote)
+		if project != tc.want || how != tc.how {
+			t.Errorf("ResolveIn(%q, %q, %q) = %q, %q; want %q, %q", tc.cwd, tc.root, tc.remote, project, how, tc.want, tc.how)
 		}
 	}
 }
