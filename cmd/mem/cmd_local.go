@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,7 +119,7 @@ func (a *app) read(path string, stats bool) error {
 				return err
 			}
 		}
-		return fault.At(fault.Invalid, path, "docs/FORMATS.md lists the formats that are read", "%s", why)
+		return fault.At(fault.Invalid, path, cmp.Or(transcript.Hint(st.Unsupported), "docs/UPLOAD.md lists the formats that are read"), "%s", why)
 	}
 	if !stats {
 		return nil

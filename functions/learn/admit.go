@@ -136,9 +136,14 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, rd *transcript.Reader, st *transcript.Stats, origin string, info objstore.Info) (eventlog.Receipt, error) {
 	if len(in.parts) == 0 {
 		r.Outcome, r.Reason = OutcomeEmpty, "no turn to look at"
+		hint := "mem read --stats FILE shows what is in it"
 		switch {
 		case st.Unsupported != "":
 			r.Outcome, r.Reason = OutcomeUnsupported, "the format "+st.Unsupported+" is not read"
+			if h := transcript.Hint(st.Unsupported); h != "" {
+				hint = h
+				r.Reason += " (" + h + ")"
+			}
 		case st.Damage != "":
 			r.Outcome, r.Reason = OutcomeRefused, damaged(st)
 		case rd.Format() == transcript.FormatUnknown && st.Counts.Bad+st.Counts.Records > 0:
@@ -149,7 +154,7 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		if r.Outcome == OutcomeEmpty {
 			return r, nil
 		}
-		return r, f.bury(ctx, r, fault.At(fault.Invalid, "", "mem read --stats FILE shows what is in it", "%s", r.Reason))
+		return r, f.bury(ctx, r, fault.At(fault.Invalid, "", hint, "%s", r.Reason))
 	}
 	if st.Damage != "" {
 		r.Reason = damaged(st) + "; what came before is kept"

@@ -27,6 +27,15 @@ const (
 	FormatEmpty    = "empty"
 )
 
+// Hint says what cures a format that is known and not read; "" where nothing
+// does.
+func Hint(format string) string {
+	if format == FormatBundle {
+		return "mem learn --git FILE reads a bundle"
+	}
+	return ""
+}
+
 // Marker tags around every block of recalled memory that Mneme puts into a
 // prompt. A block between them is Mneme's own output: it is cut out of the
 // text that surrounds it, and a turn that is nothing else is Derived. The open
