@@ -229,7 +229,7 @@ func planFile(mapped questions.Projects, path string) (p planned, err error) {
 			continue
 		}
 		p.cwds = append(p.cwds, t.Cwd)
-		name, _ := mapped.Resolve(t.Cwd, t.Remote)
+		name, _ := mapped.ResolveIn(t.Cwd, t.Root, t.Remote)
 		if exists(t.Cwd) {
 			name = projectIn(mapped, t.Cwd)
 		}

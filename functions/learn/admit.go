@@ -267,6 +267,7 @@ type intake struct {
 	mappings questions.Projects
 	parts    map[string]*part
 	cwd      string // the last one named: records without one follow it
+	root     string // of its worktree's repository
 	remote   string
 }
 
@@ -306,7 +307,7 @@ func (f *Function) maskedKeys(counts map[string]int) map[string]int {
 }
 
 func (in *intake) add(ctx context.Context, t memory.Turn) error {
-	t.Session, t.ID, t.Cwd = in.f.masked(t.Session), in.f.masked(t.ID), in.f.masked(t.Cwd)
+	t.Session, t.ID, t.Cwd, t.Root = in.f.masked(t.Session), in.f.masked(t.ID), in.f.masked(t.Cwd), in.f.masked(t.Root)
 	if t.Tool != nil {
 		tool := *t.Tool
 		tool.Name = in.f.masked(tool.Name)
@@ -316,14 +317,14 @@ func (in *intake) add(ctx context.Context, t memory.Turn) error {
 		t.Session = "file:" + in.name // a document is its own session
 	}
 	if t.Cwd != "" {
-		in.cwd = t.Cwd
+		in.cwd, in.root = t.Cwd, t.Root
 	}
 	if t.Remote != "" {
 		in.remote = t.Remote
 	}
 	name := in.project
 	if name == autoProject {
-		name, _ = in.mappings.Resolve(in.cwd, in.remote)
+		name, _ = in.mappings.ResolveIn(in.cwd, in.root, in.remote)
 		if name == "" {
 			name = unsorted
 		}

@@ -230,6 +230,15 @@ func TestAutoProjects(t *testing.T) {
 	if len(r.Receipt.Parts) != 1 || r.Receipt.Parts[0].Project != "bank" {
 		t.Errorf("mapped to %+v", r.Receipt.Parts)
 	}
+	// A worktree is its repository's, as far as the file or the path tells.
+	body = append([]byte(`{"type":"worktree-state","sessionId":"s3","worktreeSession":{"originalCwd":"/home/ada/bank","worktreePath":"/trees/fix"}}`+"\n"),
+		functest.Session("s3", start,
+			functest.Say{Role: "user", Text: "Never log names either.", Cwd: "/trees/fix"},
+			functest.Say{Role: "user", Text: "Never log addresses either.", Cwd: "/home/ada/bank/.claude/worktrees/b"})...)
+	r = receive(t, w, w.Put("_auto/s3.jsonl", body))
+	if len(r.Receipt.Parts) != 1 || r.Receipt.Parts[0].Project != "bank" {
+		t.Errorf("worktrees go to %+v", r.Receipt.Parts)
+	}
 	// Without any folder it is kept apart, not lost.
 	r = receive(t, w, w.Put("_auto/note.md", []byte("# Rule\n\nWe decided to use pgx.\n")))
 	if len(r.Receipt.Parts) != 1 || r.Receipt.Parts[0].Project != "unsorted" {

@@ -39,6 +39,7 @@ type Turn struct {
 	Cwd         string
 	GitBranch   string
 	Remote      string // repository remote URL when the file has it
+	Root        string // the folder whose worktree Cwd is in, when the file says so
 	Heading     string // Markdown heading path "A > B"
 	Abandoned   bool   // off the active path of a conversation tree
 	Derived     bool   // Mneme's own output: never evidence

@@ -108,7 +108,7 @@ func (f file) projectMapping(n *yaml.Node) (Mapping, error) {
 // name is always valid, the same on every machine, and never holds a
 // credential of the remote. With neither it is "" and HowNone.
 func (p Projects) Resolve(cwd, remote string) (project, how string) {
-	return p.ResolveIn(cwd, worktreeRoot(cwd), remote)
+	return p.ResolveIn(cwd, "", remote)
 }
 
 // ResolveIn is Resolve for who sees more than the record: root is the folder
@@ -116,6 +116,9 @@ func (p Projects) Resolve(cwd, remote string) (project, how string) {
 // mapping is tried for the folder itself, then for the root; a name made of a
 // path is the root's.
 func (p Projects) ResolveIn(cwd, root, remote string) (project, how string) {
+	if root == "" {
+		root = worktreeRoot(cwd)
+	}
 	for _, dir := range []string{cwd, root} {
 		parts := split(dir)
 		if parts == nil {

@@ -20,6 +20,8 @@ type claude struct {
 	session  string
 	clean    string // session as ids hold it
 	branch   string
+	worktree string              // folder of the last worktree that was entered
+	root     string              // the folder it was entered from
 	messages map[uint64]struct{} // message ids
 	tools    map[uint64]tool     // by call id
 	orphans  map[uint64]struct{} // results whose call has not come
@@ -157,6 +159,9 @@ func (c *claude) record(rec *record) {
 		c.attached(v)
 	case "system":
 		c.system(v)
+	case "worktree-state":
+		c.entered(v)
+		s.drop(v.kind)
 	case "":
 		s.drop("no_type")
 	default:
@@ -165,6 +170,21 @@ func (c *claude) record(rec *record) {
 			return
 		}
 		s.drop(v.kind)
+	}
+}
+
+// entered reads the record of a worktree that the session moved into:
+// {"worktreeSession":{"originalCwd":…,"worktreePath":…}}.
+func (c *claude) entered(v *envelope) {
+	b := v.rec.b
+	for _, m := range v.rec.ms {
+		if !isObject(b, m.val) {
+			continue
+		}
+		c.block, _ = members(b, m.val.s, c.block[:0])
+		if from, to := text(b, c.field("originalCwd")), text(b, c.field("worktreePath")); from != "" && to != "" {
+			c.root, c.worktree = from, strings.TrimRight(to, "/")
+		}
 	}
 }
 
@@ -332,6 +352,9 @@ func (c *claude) turn(v *envelope, role memory.Role, kind memory.Kind, trust mem
 		Cwd: c.cwd, GitBranch: c.branch,
 		TimeQuality: memory.TimeNone,
 		Line:        v.rec.line, From: v.rec.from(), To: v.rec.to(),
+	}
+	if c.worktree != "" && (c.cwd == c.worktree || strings.HasPrefix(c.cwd, c.worktree+"/")) {
+		t.Root = c.root
 	}
 	if v.timeOK {
 		t.Time, t.TimeRaw, t.TimeQuality = v.time, v.timeRaw, memory.TimeExact

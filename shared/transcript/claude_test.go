@@ -196,3 +196,52 @@ func TestPi(t *testing.T) {
 		t.Errorf("headless: format %s, id %s", r.Format(), turns[0].ID)
 	}
 }
+
+// Where a record stands: its own folder, branch and session, else the last one
+// named; a file's name counts only where no record names a session.
+func TestClaudePlaces(t *testing.T) {
+	t.Parallel()
+	rec := func(uuid, fields string) string {
+		return fmt.Sprintf(`{"type":"user","uuid":%q,%s"message":{"role":"user","content":"words"}}`, uuid, fields)
+	}
+	for _, tt := range []struct {
+		name, data string
+		want       []string // session/uuid cwd branch
+	}{
+		{"several folders", rec("1", `"sessionId":"s","cwd":"/a","gitBranch":"main",`) + "\n" + rec("2", `"sessionId":"s","cwd":"/b","gitBranch":"",`) + "\n" + rec("3", `"sessionId":"s",`) + "\n",
+			[]string{"s/1 /a main", "s/2 /b ", "s/3 /b "}},
+		{"handed on in the middle of a line", rec("1", `"sessionId":"s","cwd":"/a",`) + rec("2", `"sessionId":"s","cwd":"/b",`) + rec("3", `"sessionId":"t","cwd":"/b",`),
+			[]string{"s/1 /a ", "s/2 /b ", "t/3 /b "}},
+		{"a continuation", rec("1", `"sessionId":"older","cwd":"/a","slug":"kind-blue-fox",`) + "\n" + rec("2", `"sessionId":"x","cwd":"/a",`) + "\n",
+			[]string{"older/1 /a ", "x/2 /a "}},
+		{"no session", rec("1", `"parentUuid":null,`) + "\n", []string{"x/1  "}},
+		{"relocated", rec("1", `"sessionId":"s","cwd":"/a",`) + "\n" + `{"type":"relocated","sessionId":"s","relocatedCwd":"/c"}` + "\n" + rec("2", `"sessionId":"s",`) + "\n" + rec("3", `"sessionId":"s","cwd":"/a",`) + "\n",
+			[]string{"s/1 /a ", "s/2 /c ", "s/3 /a "}},
+		{"a worktree", rec("1", `"sessionId":"s","cwd":"/a",`) + "\n" + `{"type":"worktree-state","sessionId":"s","worktreeSession":{"originalCwd":"/a","worktreePath":"/trees/x"}}` + "\n" +
+			rec("2", `"sessionId":"s","cwd":"/trees/x/cmd",`) + "\n" + `{"type":"worktree-state","sessionId":"s","worktreeSession":null}` + "\n" + rec("3", `"sessionId":"s","cwd":"/trees/xy",`) + "\n",
+			[]string{"s/1 /a ", "s/2 /trees/x/cmd  of /a", "s/3 /trees/xy "}},
+		{"a sub-agent's file", rec("1", `"isSidechain":true,"agentId":"a1","sessionId":"parent","cwd":"/a",`) + "\n", []string{"parent/1 /a "}},
+		{"records before the first message", `{"type":"summary","summary":"t","leafUuid":"q"}` + "\n" + `{"type":"file-history-snapshot","messageId":"1","snapshot":{}}` + "\n" + rec("1", `"sessionId":"s","cwd":"/a",`) + "\n",
+			[]string{"s/1 /a "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			turns, r := read(t, tt.data, transcript.Options{Object: "-slug/x.jsonl"})
+			checkPieces(t, tt.data, turns)
+			var got []string
+			for _, turn := range turns {
+				at := turn.ID + " " + turn.Cwd + " " + turn.GitBranch
+				if turn.Root != "" {
+					at += " of " + turn.Root
+				}
+				got = append(got, at)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if s := r.Stats(); s.Bad+s.Pending > 0 || len(s.Unknown) > 0 {
+				t.Errorf("bad %d, pending %d, unknown %v", s.Bad, s.Pending, s.Unknown)
+			}
+		})
+	}
+}
