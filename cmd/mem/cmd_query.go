@@ -13,6 +13,7 @@ import (
 
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
 type queryFlags struct {
@@ -85,6 +86,12 @@ func (a *app) printAnswer(ans query.Answer) {
 	}
 	if ans.Notice != "" {
 		fmt.Fprintln(a.out, ans.Notice)
+	}
+	if !isTerminal(a.out) {
+		// Read by a program, the answer may come back in its transcript: the
+		// marker says whose words these are.
+		fmt.Fprintln(a.out, transcript.MarkerOpen+">")
+		defer fmt.Fprintln(a.out, transcript.MarkerClose)
 	}
 	for i, r := range ans.Results {
 		mark := ""

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/derived"
 )
 
-// Statements of 15, 14, 17, 9 and 60 words.
+// The last statement alone has more than derived.MinWords words.
 var statements = []string{
 	"We decided that retries stop after exactly 5 attempts, because the upstream bans us for more.",
 	"Deploys never start on a Friday; the on-call team is too small at weekends.",
@@ -100,7 +100,7 @@ func TestPassages(t *testing.T) {
 	x := indexOf(statements...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := show(tt.text, x.Passages(tt.text, x.Len()))
+			got := show(tt.text, x.Passages(tt.text, x.Len(), 0))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("passages (-want +got):\n%s\nof:\n%s", diff, tt.text)
 			}
@@ -143,10 +143,41 @@ func TestEarlierState(t *testing.T) {
 			b.WriteString(list[rnd.IntN(len(list))])
 			b.WriteString([]string{" ", "\n", "\n\n", " and "}[rnd.IntN(4)])
 		}
-		want := indexOf(list[:n]...).Passages(b.String(), n)
-		if diff := cmp.Diff(want, indexOf(list...).Passages(b.String(), n)); diff != "" {
+		want := indexOf(list[:n]...).Passages(b.String(), n, 0)
+		if diff := cmp.Diff(want, indexOf(list...).Passages(b.String(), n, 0)); diff != "" {
 			t.Fatalf("seed %d, %d statements (-held +knows more):\n%s", seed, n, diff)
 		}
+	}
+}
+
+// Of a shingle the whole statement is known again, in a row with others, as if
+// its text were there; and nothing before it was added.
+func TestShingles(t *testing.T) {
+	t.Parallel()
+	if got := derived.Shingle("Yes, please."); got != "" {
+		t.Errorf("two words have the shingle %q", got)
+	}
+	if a, b := derived.Shingle(statements[1]), derived.Shingle(wrap(strings.ToUpper(statements[1]), 80, "> ")); a != b {
+		t.Errorf("shingle %s, in upper case and wrapped %s", a, b)
+	}
+	x := indexOf(statements[0])
+	for _, s := range []string{derived.Shingle(statements[1]), "w0-1-1-4-4", "w1-x-1-4-4", "w1-1-1-99999999-1", "", derived.Shingle(statements[2])} {
+		x.AddShingle(s)
+	}
+	text := wrap(memoryText(0, 1, 2), 44, "  ")
+	if diff := cmp.Diff(indexOf(statements[:3]...).Passages(text, 3, 0), x.Passages(text, 1, 6)); diff != "" {
+		t.Errorf("passages (-texts +shingles):\n%s", diff)
+	}
+	if got := x.Passages(strings.Join(strings.Fields(text), " "), 1, 5); len(got) > 0 {
+		t.Errorf("passages %v before the last shingle was added", got)
+	}
+	for i, want := range []bool{true, true, true, false} {
+		if got := x.Knows(derived.Shingle(statements[i]), 1, 6); got != want {
+			t.Errorf("statement %d known: %v", i, got)
+		}
+	}
+	if x.Knows(derived.Shingle(statements[0]), 0, 6) || x.Knows(derived.Shingle(statements[2]), 1, 5) || x.Knows("", 1, 6) {
+		t.Error("known before it was added")
 	}
 }
 
@@ -161,9 +192,13 @@ func FuzzPassages(f *testing.F) {
 			return
 		}
 		x := indexOf(strings.Split(list, "\n")...)
+		for s := range strings.SplitSeq(list, "\n") {
+			x.AddShingle(s)
+			x.AddShingle(derived.Shingle(s))
+		}
 		for _, n := range []int{0, 1, x.Len(), x.Len() + 1} {
 			at := 0
-			for _, p := range x.Passages(text, n) {
+			for _, p := range x.Passages(text, n, n) {
 				if p.From < at || p.To < p.From || p.To > len(text) {
 					t.Fatalf("passage [%d,%d) behind %d in %d bytes", p.From, p.To, at, len(text))
 				}
@@ -172,7 +207,7 @@ func FuzzPassages(f *testing.F) {
 		}
 		row := indexOf(statements...)
 		all := wrap(strings.Join(statements, " "), int(width), "  ")
-		ps := row.Passages(all, row.Len())
+		ps := row.Passages(all, row.Len(), 0)
 		if len(ps) != 1 || strings.TrimSpace(all[:ps[0].From]+all[ps[0].To:]) != "" {
 			t.Errorf("wrapped at %d: passages %v of %d bytes", width, ps, len(all))
 		}
@@ -197,7 +232,7 @@ func BenchmarkPassages(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				x.Passages(text, x.Len())
+				x.Passages(text, x.Len(), 0)
 			}
 		})
 	}

@@ -53,7 +53,9 @@ const (
 type Index struct {
 	statements []statement
 	whole      map[uint64]int32   // hash of a whole statement -> the first such
-	starts     map[uint64][]int32 // hash of its first minTokens tokens -> the lengths that occur
+	others     map[uint64]other   // the same of the shingles
+	shingles   int                // how many were added
+	starts     map[uint32][]int32 // hash of its first minTokens tokens -> the lengths that occur
 	anchors    map[uint64][]place // of long statements
 	longest    int                // tokens
 
@@ -69,6 +71,9 @@ type statement struct {
 	words  int32
 }
 
+// other is a statement of which only the shingle is known.
+type other struct{ id, tokens, words int32 }
+
 type place struct{ statement, at int32 }
 
 // Len is how many statements were added.
@@ -76,9 +81,7 @@ func (x *Index) Len() int { return len(x.statements) }
 
 // Add adds a statement.
 func (x *Index) Add(text string) {
-	if x.whole == nil {
-		x.whole, x.starts, x.anchors = map[uint64]int32{}, map[uint64][]int32{}, map[uint64][]place{}
-	}
+	x.init()
 	ws, _ := words(x.text[:0], text)
 	x.text = ws
 	id := int32(len(x.statements))
@@ -97,10 +100,7 @@ func (x *Index) Add(text string) {
 	}
 	x.whole[full] = id
 	x.longest = max(x.longest, len(ws))
-	n, start := int32(len(ws)), sum(s.tokens[:minTokens])
-	if !has(x.starts[start], n) {
-		x.starts[start] = append(x.starts[start], n)
-	}
+	x.start(uint32(sum(s.tokens[:minTokens])), int32(len(ws)))
 	if s.words < MinWords {
 		return
 	}
@@ -109,6 +109,19 @@ func (x *Index) Add(text string) {
 		if len(x.anchors[a]) < sharedAnchors {
 			x.anchors[a] = append(x.anchors[a], place{id, int32(at)})
 		}
+	}
+}
+
+func (x *Index) init() {
+	if x.whole == nil {
+		x.whole, x.others = map[uint64]int32{}, map[uint64]other{}
+		x.starts, x.anchors = map[uint32][]int32{}, map[uint64][]place{}
+	}
+}
+
+func (x *Index) start(h uint32, tokens int32) {
+	if !has(x.starts[h], tokens) {
+		x.starts[h] = append(x.starts[h], tokens)
 	}
 }
 

@@ -11,12 +11,12 @@ type Passage struct {
 	Cited bool
 }
 
-// Passages finds what text has of the first n statements; ascending, apart.
-// Time is linear in the text, and in the statements only where a row of them is
+// Passages finds what text has of the first n statements and the first m
+// shingles; ascending, apart. Time is linear in the text, and in the statements only where a row of them is
 // found.
-func (x *Index) Passages(text string, n int) []Passage {
+func (x *Index) Passages(text string, n, m int) []Passage {
 	n = min(n, len(x.statements))
-	if n == 0 || len(x.whole) == 0 {
+	if n+m == 0 || len(x.starts) == 0 {
 		return nil
 	}
 	ws, open := words(x.text[:0], text)
@@ -29,7 +29,7 @@ func (x *Index) Passages(text string, n int) []Passage {
 		x.sums = append(x.sums, step(x.sums[i], ws[i].hash))
 	}
 	var out []Passage
-	found := x.rows(n)
+	found := x.rows(n, m)
 	for i := 0; i < len(ws); {
 		from, to, ok := i, i, false
 		if found && x.next[i] > 0 {
@@ -75,27 +75,39 @@ func (x *Index) of(i, j int) uint64 {
 // rows finds, for every token, the row of whole statements with the most words
 // that begins there, and where its first statement ends. It reports whether
 // there is any.
-func (x *Index) rows(n int) bool {
+func (x *Index) rows(n, m int) bool {
 	ws := x.text
 	x.best, x.next = zeros(x.best, len(ws)+1), zeros(x.next, len(ws)+1)
 	found := false
 	for i := len(ws) - minTokens; i >= 0; i-- {
-		for _, length := range x.starts[x.of(i, i+minTokens)] {
+		for _, length := range x.starts[uint32(x.of(i, i+minTokens))] {
 			j := i + int(length)
 			if j > len(ws) {
 				continue
 			}
-			id, ok := x.whole[x.of(i, j)]
-			if !ok || int(id) >= n || len(x.statements[id].tokens) != int(length) || !x.equal(id, 0, i, j) {
+			w := x.size(i, j, n, m)
+			if w == 0 {
 				continue
 			}
-			if w := x.statements[id].words + x.best[j]; w > x.best[i] {
+			if w += x.best[j]; w > x.best[i] {
 				x.best[i], x.next[i] = w, int32(j)
 				found = true
 			}
 		}
 	}
 	return found
+}
+
+// size is how many words tokens [i,j) have, where they are a whole statement.
+func (x *Index) size(i, j, n, m int) int32 {
+	full := x.of(i, j)
+	if id, ok := x.whole[full]; ok && int(id) < n && len(x.statements[id].tokens) == j-i && x.equal(id, 0, i, j) {
+		return x.statements[id].words
+	}
+	if s, ok := x.others[full]; ok && int(s.id) < m && int(s.tokens) == j-i {
+		return s.words
+	}
+	return 0
 }
 
 func zeros(s []int32, n int) []int32 {

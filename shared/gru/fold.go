@@ -71,6 +71,9 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T}
 	case *memory.Gate:
 		s.T = r.T
+		if len(r.Shingles) > 0 {
+			s.Shingles = append(slices.Clip(s.Shingles), r.Shingles...)
+		}
 		if r.Newest.After(s.Newest) {
 			s.Newest = r.Newest
 		}

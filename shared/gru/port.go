@@ -117,6 +117,8 @@ type Decision struct {
 	// nil, they are found by their text.
 	Parents []memory.SHA
 	Dropped int // passages chosen and left out because no citation could be computed
+	// Shingles go into the gate record as they are.
+	Shingles []string
 }
 
 // Kept is one statement in the state of a stream: the fold of its evidence
@@ -151,6 +153,9 @@ type State struct {
 	// Kept are the statements in order of reading. A *Kept is never changed once
 	// it stands in a state; the next state holds another in its place.
 	Kept []*Kept `json:"kept,omitempty"`
+	// Shingles are those of the gate records, in order of reading. The list is
+	// never changed in place.
+	Shingles []string `json:"shingles,omitempty"`
 	// Newest is the greatest effective time admitted so far: what a record
 	// without a usable time of its own counts as.
 	Newest time.Time `json:"newest,omitzero"`

@@ -182,8 +182,11 @@ type Gate struct {
 	Neutralised       bool      `json:"neutralised,omitempty"` // reserved tags in the text were masked for the model
 	TruncatedByServer bool      `json:"truncated_by_server,omitempty"`
 	EvidenceDropped   int       `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
-	Newest            time.Time `json:"newest,omitzero"`            // greatest effective time admitted up to this step
-	Erased            SHA       `json:"erased,omitempty"`           // the tombstone that erased its texts
+	// Shingles stand for the picks that this stream does not keep and others may:
+	// with them it knows again what the memories of its project give out.
+	Shingles []string  `json:"shingles,omitempty"`
+	Newest   time.Time `json:"newest,omitzero"`  // greatest effective time admitted up to this step
+	Erased   SHA       `json:"erased,omitempty"` // the tombstone that erased its texts
 }
 
 // Place is a position in the total order "newest" of DESIGN section 3:

@@ -47,6 +47,7 @@ const (
 	blockText
 	blockFence
 	blockTable
+	blockOwn // Mneme's own, from MarkerOpen to MarkerClose, whatever stands between
 )
 
 const (
@@ -174,9 +175,23 @@ func (m *markdown) body(ln line) {
 		}
 		return
 	}
+	if m.open == blockOwn {
+		if bytes.Contains(b, []byte(MarkerClose)) || len(m.buf)-m.at > maxBlockBytes {
+			m.closeBlock()
+		}
+		return
+	}
 	if len(trimmed) == 0 {
 		m.closeBlockAt(from)
 		m.r.stats.Blank++
+		return
+	}
+	if opensOwn(trimmed) {
+		from = m.closeBefore(from)
+		m.open, m.at = blockOwn, from
+		if bytes.Contains(b, []byte(MarkerClose)) {
+			m.closeBlock()
+		}
 		return
 	}
 	if m.plain {
@@ -223,6 +238,14 @@ func (m *markdown) body(ln line) {
 func isTitle(b []byte) bool {
 	b = bytes.TrimSpace(b)
 	return len(b) > 0 && bytes.IndexByte([]byte(">|-*+<"), b[0]) < 0
+}
+
+// opensOwn says that a line begins with the open marker, quote marks aside. Up
+// to its end the block stays one part, so that the passage is seen whole.
+func opensOwn(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t>")
+	rest, ok := bytes.CutPrefix(b, []byte(MarkerOpen))
+	return ok && (len(rest) == 0 || rest[0] == '>' || rest[0] == ' ' || rest[0] == '\t')
 }
 
 func opensFence(b []byte) []byte {
@@ -281,6 +304,9 @@ func (m *markdown) closeBlockAt(to int) {
 	m.open = blockNone
 	if kind == blockNone {
 		return
+	}
+	if kind == blockOwn && !bytes.Contains(m.buf[m.at:to], []byte(MarkerClose)) {
+		kind = blockText // a tag without its end is somebody's words
 	}
 	limit := m.r.opt.NoteChars
 	if m.done > 0 && utf8.RuneCount(bytes.TrimSpace(m.buf[:to])) > limit {

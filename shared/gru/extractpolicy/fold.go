@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/derived"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -30,12 +31,13 @@ type folder struct {
 	repeats    int
 	superseded int
 	dropped    int
+	shingles   []string // of the picks that are not kept
 }
 
 func newFolder(p *Policy, in gru.PolicyInput) *folder {
 	f := &folder{p: p, in: in, index: p.indexOf(in.Config), changed: map[int]statement{}}
 	f.index.mu.Lock()
-	f.index.sync(p, in.State.Kept)
+	f.index.sync(p, in.State)
 	return f
 }
 
@@ -158,6 +160,7 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence, said string) {
 	r := f.compare(&n)
 	if r.known {
 		f.repeats++
+		f.pass(from, to)
 		return
 	}
 	pick := gru.Pick{Turn: turn, Start: span.ChunkStart, End: span.ChunkEnd, Score: s.Score, Cues: s.Cues}
@@ -184,6 +187,20 @@ func (f *folder) add(turn, from, to int, s *extractive.Sentence, said string) {
 		return
 	}
 	f.fresh = append(f.fresh, n)
+}
+
+// pass notes the shingle of a pick that this stream does not keep: one about
+// other questions, or one that is known in other words. Another stream may keep
+// it, and what that one gives out comes back to all.
+func (f *folder) pass(from, to int) {
+	span, err := f.in.Config.Citable(f.in.Chunk, "", "", from, to)
+	if err != nil {
+		return
+	}
+	s := derived.Shingle(f.in.Chunk.Text[span.ChunkStart:span.ChunkEnd])
+	if s != "" && !f.index.own.Knows(s, len(f.in.State.Kept), len(f.in.State.Shingles)) && !slices.Contains(f.shingles, s) {
+		f.shingles = append(f.shingles, s)
+	}
 }
 
 // comparable reports whether one of two statements may replace the other. One

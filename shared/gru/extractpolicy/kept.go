@@ -1,6 +1,7 @@
 package extractpolicy
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/mneme-ai/mneme/shared/derived"
@@ -16,22 +17,29 @@ type keptIndex struct {
 	mu    sync.Mutex
 	kept  []*gru.Kept // what the places of prints belong to
 	index *extractive.Index
-	own   derived.Index // the same statements, to know them in what comes back
+	// own holds the same statements, and those that the streams of other
+	// questions may have kept, to know them in what comes back.
+	own    derived.Index
+	passed []string
 }
 
 // sync brings the index to the state: it may hold more than kept, when the
 // state is an earlier one of the same stream, and never anything else. A Kept
 // is copied before a change, so that an equal pointer is an equal statement.
-func (x *keptIndex) sync(p *Policy, kept []*gru.Kept) {
+func (x *keptIndex) sync(p *Policy, s *gru.State) {
+	kept := s.Kept
 	for i := range min(len(kept), len(x.kept)) {
 		if x.kept[i] == kept[i] {
 			continue
 		}
 		if x.kept[i].Node != kept[i].Node || x.kept[i].Text != kept[i].Text {
-			x.kept, x.index, x.own = nil, nil, derived.Index{}
+			x.kept, x.index, x.passed, x.own = nil, nil, nil, derived.Index{}
 			break
 		}
 		x.kept[i] = kept[i]
+	}
+	if n := min(len(s.Shingles), len(x.passed)); x.index != nil && !slices.Equal(s.Shingles[:n], x.passed[:n]) {
+		x.kept, x.index, x.passed, x.own = nil, nil, nil, derived.Index{}
 	}
 	if x.index == nil {
 		x.index = extractive.NewIndex()
@@ -40,6 +48,10 @@ func (x *keptIndex) sync(p *Policy, kept []*gru.Kept) {
 		x.index.Add(p.print(k.Text))
 		x.own.Add(k.Text)
 		x.kept = append(x.kept, k)
+	}
+	for _, e := range s.Shingles[min(len(s.Shingles), len(x.passed)):] {
+		x.own.AddShingle(e)
+		x.passed = append(x.passed, e)
 	}
 }
 

@@ -17,13 +17,14 @@ import (
 // which people write as well as programs, only what carries the memory's node
 // suffixes is hidden.
 //
-// What the stream gave out is a function of its own fold: every memory is a row
-// of kept statements, those included that were replaced or left it since. So
-// the decision is the same after a crash, and in any order of events. What
-// other streams of the project hold is not seen.
+// What was given out is a function of the stream's own fold: every memory is a
+// row of kept statements, those included that were replaced or left it since,
+// and what the streams of other questions keep are picks that this one passed
+// over, whose shingles its gate records hold. So the decision is the same after
+// a crash, and in any order of events, and no stream waits for another.
 func (p *Policy) hideOwn(in gru.PolicyInput, m *conversation) int {
-	kept := in.State.Kept
-	if len(kept) == 0 {
+	kept, shingles := len(in.State.Kept), len(in.State.Shingles)
+	if kept+shingles == 0 {
 		return 0
 	}
 	var x *keptIndex
@@ -40,10 +41,10 @@ func (p *Policy) hideOwn(in gru.PolicyInput, m *conversation) int {
 			x = p.indexOf(in.Config)
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			x.sync(p, kept)
+			x.sync(p, in.State)
 		}
 		var hidden []derived.Passage
-		for _, o := range x.own.Passages(msg.Text, len(kept)) {
+		for _, o := range x.own.Passages(msg.Text, kept, shingles) {
 			if msg.Role != memory.RoleNote || o.Cited {
 				hidden = append(hidden, o)
 			}

@@ -169,6 +169,31 @@ func TestOwnWordsAfterRestart(t *testing.T) {
 	}
 }
 
+// What the stream of another question keeps, and gives out, this one has
+// passed over: it knows it all the same, from its own records.
+func TestWordsOfOtherStreams(t *testing.T) {
+	t.Parallel()
+	all, prefs := config(t), config(t)
+	prefs.Stream, prefs.QueryID, prefs.Question = "prefs@00000000", "prefs", "What does the user prefer?"
+	said := "user: " + retries + "\nuser: " + quota + "\nuser: I prefer table tests over mocks, always, with at most 30 lines each."
+	a, _ := fold(gru.State{}, all, 1, epoch, "", said)
+	p, log := fold(gru.State{}, prefs, 1, epoch, "", said)
+	if len(a.Kept) != 3 || len(p.Kept) == 0 || len(p.Kept) == len(a.Kept) || len(p.Shingles) != len(a.Kept)-len(p.Kept) || len(a.Shingles) > 0 {
+		t.Fatalf("kept %d and %d, shingles %d and %d: nothing is shown", len(a.Kept), len(p.Kept), len(a.Shingles), len(p.Shingles))
+	}
+	echo := "assistant: " + fill(a.MemoryText, 37, "  ")
+	for name, s := range map[string]gru.State{"never stopped": p, "restarted": gru.Fold(slices.Values(log))} {
+		_, recs := fold(s, prefs, 2, epoch.AddDate(0, 0, 9), "", echo)
+		if g := recs[1].(*memory.Gate); g.Update || g.ReasonCode != "derived" || len(g.Shingles) > 0 {
+			t.Errorf("%s: update %v, %s: %s; %d shingles", name, g.Update, g.ReasonCode, g.Reason, len(g.Shingles))
+		}
+	}
+	// Saying it again adds no second shingle.
+	if again, _ := fold(p, prefs, 2, epoch, "", said); len(again.Shingles) != len(p.Shingles) {
+		t.Errorf("%d shingles, %d after the same again", len(p.Shingles), len(again.Shingles))
+	}
+}
+
 // The cost of one step with 2,000 statements kept, over a chunk that an
 // assistant filled: without the look it is that of scoring alone.
 func BenchmarkOwnWords(b *testing.B) {

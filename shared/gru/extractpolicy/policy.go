@@ -146,15 +146,16 @@ func (p *Policy) Decide(in gru.PolicyInput) gru.Decision {
 	elsewhere := 0
 	for _, i := range picked {
 		s := &res.Sentences[i]
-		if !about.wants(s.Cues, m.list[s.Message].Text[s.Start:s.End]) {
-			elsewhere++
-			continue
-		}
 		at := m.turn[s.Message]
 		base := in.Chunk.Turns[at].Start
+		if !about.wants(s.Cues, m.list[s.Message].Text[s.Start:s.End]) {
+			elsewhere++
+			f.pass(base+s.Start, base+s.End)
+			continue
+		}
 		f.add(at, base+s.Start, base+s.End, s, m.list[s.Message].Text)
 	}
-	d.Dropped = f.dropped
+	d.Dropped, d.Shingles = f.dropped, f.shingles
 	if elsewhere > 0 {
 		d.Reason += fmt.Sprintf("; %d not about %s", elsewhere, about)
 	}
