@@ -25,7 +25,7 @@ type Tool struct {
 type Turn struct {
 	Format      string // reader name: claude-code, pi, markdown, flat
 	Session     string
-	ID          string // stable id: claude "session/message.id" or "session/uuid", pi "session/id", else sha256(…)
+	ID          string // stable id: claude "session/uuid", else "session/message.id", pi "session/id", else sha256(…)
 	ParentID    string
 	Seq         int // position in the object, from 0
 	Role        Role

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -487,6 +488,19 @@ func TestClaudeCounts(t *testing.T) {
 			if turn.Seq != i {
 				t.Fatalf("seed %d: turn %d has seq %d", seed, i, turn.Seq)
 			}
+		}
+		// Read on from a line in the middle, it gives the rest.
+		from := int64(bytes.LastIndexByte(data[:len(data)/2], '\n') + 1)
+		rest, _ := read(t, string(data), transcript.Options{Object: "x.jsonl", From: from})
+		if len(rest) > len(turns) {
+			t.Fatalf("seed %d: %d turns from byte %d on, %d in all", seed, len(rest), from, len(turns))
+		}
+		tail := turns[len(turns)-len(rest):]
+		for i := range tail {
+			tail[i].Abandoned = rest[i].Abandoned // the window begins at From
+		}
+		if len(rest) > 0 && !reflect.DeepEqual(tail, rest) {
+			t.Fatalf("seed %d, from byte %d (-whole +resumed):\n%s", seed, from, cmp.Diff(tail, rest))
 		}
 		sum.Human += want.Human
 		sum.Calls += want.Calls

@@ -16,6 +16,8 @@
 //     gives exactly those bytes from its text.
 //   - Turn ids follow from what stands before them in the object, so a longer
 //     snapshot of a session gives the same ids, and a resumed reading too.
+//     One turn may be taken back: a prompt typed ahead that left the queue, when
+//     a later record of its own holds the same text.
 //   - Memory does not grow with the object beyond hashes of ids: some tens of
 //     megabytes for 2 GB.
 //
