@@ -16,6 +16,9 @@
 // breaks and node suffixes do not count, so that wrapping or indenting anew
 // hides nothing.
 //
+// A log that keeps no text of a statement keeps its Shingle, by which it is
+// known as a whole.
+//
 // Inside a row only whole statements count: a new statement that is put
 // together from parts of old ones ("the limit is", "7 jobs") is none.
 //
@@ -27,8 +30,9 @@ package derived
 
 import "strings"
 
-// MinWords is how many consecutive words make a passage (brief of the issue:
-// "at least 40 consecutive words of a node").
+// MinWords is how many consecutive words make a passage: people quote a sentence
+// or two of what they know, some thirty words, and mean it; forty words in a row
+// are a copy.
 const MinWords = 40
 
 const (
