@@ -183,7 +183,7 @@ var (
 		`(?:(?:bump|set|prepare|release|tag|cut|publish)(?:ed|ing)? +)?(?:the +)?(?:(?:package |project |dev(?:elopment)? )?(?:version|release)s? *)?(?:bump *)?(?:for +|to +|as +|next +)*v?\d+(?:\.\d+)+(?:[-+._]?[a-z0-9]+)*` +
 		`|(?:bump|update|upgrade)s? +(?:the +)?(?:dependency +)?\S+(?: version)? +from +\S+ +to +v?\d\S*(?: in \S+)?` +
 		`|(?:bump|update)(?:ed)? +(?:the +)?(?:package |project )?version(?: number)?s?` +
-		`|version bump)\.?$`)
+		`|version bump)\.?(?: \(#\d+\))?$`) // a squash on GitHub adds the number
 	// botName is a bot's name, or the part of its address before the @. "Jan Bot"
 	// and "Travis" are people.
 	botName = regexp.MustCompile(`(?i)\[bot\]|[-_]bot$|^bot$|\brobot$|(?-i:[a-z]Bot)$|^(?:dependabot|renovate|greenkeeper|snyk|github[- ]actions?|gitlab[- ]ci|travis[- ]ci|circle-?ci|jenkins|buildkite|azure[- ]pipelines|teamcity|semantic-release|release-please|pre-commit-ci|mergify|bors|imgbot|allcontributors|depfu|pyup)(?:[-_.]| (?:bot|ci)\b|$)`)
