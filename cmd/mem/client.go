@@ -30,11 +30,14 @@ type client struct {
 	mapped questions.Projects // as known found them
 }
 
+// newHTTP follows no redirect: a token never does.
+func newHTTP() *http.Client {
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
 // client finds the server: MNEME_URL and MNEME_TOKEN, else the folder.
 func (a *app) client() (*client, error) {
-	c := &client{http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a token never follows a redirect
-	}}}
+	c := &client{http: newHTTP()}
 	if u := a.getenv("MNEME_URL"); u != "" && a.dir == "" {
 		c.base, c.token = strings.TrimSuffix(u, "/"), a.getenv("MNEME_TOKEN")
 		if c.token == "" {

@@ -18,10 +18,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 )
 
-func newHTTP() *http.Client {
-	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
 func (a *app) cmdVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",

@@ -22,11 +22,11 @@ import (
 
 // Outcomes of a receipt.
 const (
-	OutcomeAdmitted    = "admitted"
-	OutcomeDuplicate   = "duplicate"   // every turn, or the very bytes, are admitted already
-	OutcomeRefused     = "refused"     // the key or the content breaks a rule; Reason says which
-	OutcomeEmpty       = "empty"       // nothing to look at: no bytes, or no evidence-bearing turn
-	OutcomeUnsupported = "unsupported" // a format that is known by name, or not at all
+	OutcomeAdmitted    = eventlog.OutcomeAdmitted
+	OutcomeDuplicate   = eventlog.OutcomeDuplicate   // every turn, or the very bytes, are admitted already
+	OutcomeRefused     = eventlog.OutcomeRefused     // the key or the content breaks a rule; Reason says which
+	OutcomeEmpty       = eventlog.OutcomeEmpty       // nothing to look at: no bytes, or no evidence-bearing turn
+	OutcomeUnsupported = eventlog.OutcomeUnsupported // a format that is known by name, or not at all
 )
 
 // autoProject is the first key part under which each record's cwd names the

@@ -315,27 +315,13 @@ func mostlyUTF8(b []byte) bool {
 // names of the keys in its first part; the value may be cut off.
 func wholeFormat(b []byte) string {
 	top := keysOf(b)
-	if b[0] == '[' {
-		switch {
-		case top["role"] && top["content"]:
-			return FormatOpenAI
-		case top["conversations"] || top["conversation"]:
-			return FormatShareGPT
-		case top["mapping"]:
-			return FormatChatGPT
-		case top["chat_messages"]:
-			return FormatClaudeAI
-		case top["prompt"] && (top["completion"] || top["chosen"]) || top["chosen"] && top["rejected"]:
-			return FormatTRL
-		case top["messages"]:
-			return FormatOpenAI
-		}
-		return ""
-	}
+	list := b[0] == '['
 	switch {
-	case top["messages"] && top["projectHash"]:
+	case list && top["role"] && top["content"]:
+		return FormatOpenAI
+	case !list && top["messages"] && top["projectHash"]:
 		return FormatGemini
-	case top["messages"] && top["info"]:
+	case !list && top["messages"] && top["info"]:
 		return FormatOpenCode
 	case top["conversations"] || top["conversation"]:
 		return FormatShareGPT

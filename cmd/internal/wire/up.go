@@ -77,6 +77,7 @@ type Up struct {
 	sweeper  *serve.Sweeper
 	s3       *s3serve.Server
 	listener net.Listener
+	closing  sync.Mutex // guards unlock and closers
 	unlock   func()
 	closers  []func() error
 }
@@ -279,11 +280,9 @@ const (
 	drain = 5 * time.Second
 )
 
-var closeOnce sync.Mutex
-
 func (u *Up) close() (err error) {
-	closeOnce.Lock()
-	defer closeOnce.Unlock()
+	u.closing.Lock()
+	defer u.closing.Unlock()
 	for i := len(u.closers) - 1; i >= 0; i-- {
 		err = errors.Join(err, u.closers[i]())
 	}
