@@ -125,7 +125,7 @@ func (b *Broker) Subscribe(name string, h http.Handler, types ...event.Type) {
 	if b.running {
 		panic("serve: Subscribe after Run")
 	}
-	s := &subscriber{name: name, transport: Local(h), waiting: map[string]*delivery{}, delayed: map[*delivery]*time.Timer{}, types: map[event.Type]bool{}}
+	s := &subscriber{name: name, transport: Local(h), waiting: map[string]*delivery{}, delayed: map[*delivery]*time.Timer{}, active: map[string]bool{}, types: map[event.Type]bool{}}
 	s.ready.L = &b.mu
 	for _, other := range b.subs {
 		if other.name == name {
@@ -281,7 +281,7 @@ func (b *Broker) Stats() Stats {
 	st := b.stats
 	for _, s := range b.subs {
 		st.Waiting += int64(len(s.waiting))
-		st.Running += int64(s.running)
+		st.Running += int64(len(s.active))
 	}
 	return st
 }
@@ -296,7 +296,7 @@ func (b *Broker) Idle() bool {
 
 func (b *Broker) idle() bool {
 	for _, s := range b.subs {
-		if len(s.waiting)+s.running > 0 {
+		if len(s.waiting)+len(s.active) > 0 {
 			return false
 		}
 	}

@@ -374,6 +374,51 @@ func TestPoisonKeepsItsCount(t *testing.T) {
 	})
 }
 
+// Of one key one delivery runs at a time, whatever else may run beside it.
+func TestOneOfAKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		now, most, all, ran := map[string]int{}, 0, 0, 0
+		b := serve.NewBroker(serve.BrokerConfig{})
+		b.Subscribe("gate", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var e ce.Event
+			if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			now[e.ID()]++
+			ran++
+			most = max(most, now[e.ID()])
+			together := 0
+			for _, n := range now {
+				together += n
+			}
+			all = max(all, together)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			now[e.ID()]--
+			mu.Unlock()
+		}))
+		running(t, b)
+		for range 5 {
+			for i := range 3 {
+				if err := b.Publish(t.Context(), part(int64(i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(300 * time.Millisecond)
+		}
+		if err := b.WaitIdle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if most != 1 || all != 3 || ran != 9 { // begun at 0, 1 and 2 s, each
+			t.Errorf("%d of a kind at a time, %d in all, %d deliveries", most, all, ran)
+		}
+	})
+}
+
 func TestBrokerLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

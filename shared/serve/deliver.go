@@ -27,7 +27,7 @@ type subscriber struct {
 	waiting map[string]*delivery      // by key: all that is not started, in queue or delayed
 	delayed map[*delivery]*time.Timer // of those, the ones whose time has not come
 	bytes   int64                     // of bodies in waiting
-	running int
+	active  map[string]bool           // by key: being delivered
 }
 
 // delivery is one event on its way to one subscriber.
@@ -44,15 +44,24 @@ func (s *subscriber) push(d *delivery) {
 	s.ready.Signal()
 }
 
-// pop takes the next delivery out of the queue, which must not be empty.
+// pop takes out of the queue the first delivery whose like is not running, and
+// nil if there is none. Two of one key never run at a time: the second would do
+// the same work, and the count of a poison event would be kept twice. As keys
+// in the queue differ, it passes over no more than run.
 func (s *subscriber) pop() *delivery {
-	d := s.queue[0]
-	s.queue[0] = nil // append moves to a new array in time and frees the old one
-	s.queue = s.queue[1:]
-	delete(s.waiting, d.key)
-	s.bytes -= int64(len(d.body))
-	s.running++
-	return d
+	for i, d := range s.queue {
+		if s.active[d.key] {
+			continue
+		}
+		copy(s.queue[1:i+1], s.queue[:i])
+		s.queue[0] = nil // append moves to a new array in time and frees the old one
+		s.queue = s.queue[1:]
+		delete(s.waiting, d.key)
+		s.bytes -= int64(len(d.body))
+		s.active[d.key] = true
+		return d
+	}
+	return nil
 }
 
 // later queues d, which is in waiting, after wait; b.mu is held.
@@ -132,15 +141,15 @@ func (b *Broker) end() {
 func (b *Broker) work(base context.Context, s *subscriber) {
 	for {
 		b.mu.Lock()
-		for len(s.queue) == 0 && !b.closed {
+		d := s.pop()
+		for d == nil && !b.closed {
 			s.ready.Wait()
+			d = s.pop()
 		}
-		if b.closed {
-			b.mu.Unlock()
+		b.mu.Unlock()
+		if d == nil {
 			return
 		}
-		d := s.pop()
-		b.mu.Unlock()
 		b.deliver(base, s, d)
 	}
 }
@@ -157,7 +166,10 @@ func (b *Broker) deliver(base context.Context, s *subscriber, d *delivery) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.running--
+	delete(s.active, d.key)
+	if s.waiting[d.key] != nil {
+		s.ready.Signal() // an identical one may have been passed over
+	}
 	switch {
 	case o.verdict == done:
 		b.stats.Delivered++

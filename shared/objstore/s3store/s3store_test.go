@@ -113,6 +113,7 @@ func TestServer(t *testing.T) {
 func suite(t *testing.T, c s3store.Config) {
 	open := func(t *testing.T, prefix string) *s3store.Store {
 		t.Helper()
+		c := c // tests run side by side, each with its prefix
 		c.Prefix = prefix
 		d, err := s3store.Open(c)
 		if err != nil {
