@@ -77,6 +77,9 @@ func (c *client) do(ctx context.Context, method, path string, contentType string
 	if contentType == ndjson {
 		req.Header.Set("Accept", ndjson)
 		req.Header.Del("Content-Type")
+		if body != nil {
+			req.Header.Set("Content-Type", "application/json")
+		}
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -146,8 +149,17 @@ func (c *client) send(ctx context.Context, method, path string, body, into any) 
 }
 
 // long runs a call that reports progress in lines; the last holds the result.
-func (c *client) long(ctx context.Context, method, path string, progress func(json.RawMessage), into any) error {
-	resp, err := c.do(ctx, method, path, ndjson, nil, -1)
+// body, when not nil, is sent as JSON.
+func (c *client) long(ctx context.Context, method, path string, body any, progress func(json.RawMessage), into any) error {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		r = bytes.NewReader(b)
+	}
+	resp, err := c.do(ctx, method, path, ndjson, r, -1)
 	if err != nil {
 		return err
 	}

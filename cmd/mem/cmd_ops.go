@@ -30,7 +30,7 @@ func (a *app) cmdVerify() *cobra.Command {
 			}
 			m := a.meter("verify", -1, false)
 			var v project.Verified
-			err = cl.long(c.Context(), http.MethodGet, "/memory/verify", func(p json.RawMessage) { m.add(1) }, &v)
+			err = cl.long(c.Context(), http.MethodGet, "/memory/verify", nil, func(p json.RawMessage) { m.add(1) }, &v)
 			m.done()
 			if err != nil {
 				return err
@@ -79,7 +79,7 @@ func (a *app) cmdRebuild() *cobra.Command {
 			}
 			m := a.meter("rebuild", -1, false)
 			var out project.Rebuilt
-			err = cl.long(c.Context(), http.MethodPost, "/memory/rebuild", func(p json.RawMessage) {
+			err = cl.long(c.Context(), http.MethodPost, "/memory/rebuild", nil, func(p json.RawMessage) {
 				var s struct{ Done, Of int64 }
 				if json.Unmarshal(p, &s) == nil {
 					m.set(s.Done, s.Of)

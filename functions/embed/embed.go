@@ -122,7 +122,7 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (eventlog
 	v := eventlog.Vectors{Dims: f.cfg.Embedder.Space().Dims}
 	var texts []string
 	seen := map[memory.SHA]bool{}
-	nodes := projection.Nodes(seg)
+	nodes := projection.Nodes(seg, nil)
 	current := index.Succession(nodes)
 	for i := range nodes {
 		if now, isMemory := current[nodes[i].ID]; isMemory && !now {

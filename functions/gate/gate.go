@@ -60,6 +60,7 @@ type Function struct {
 	parts   *lru.Cache[memory.SHA, part]
 	blobs   *lru.Cache[memory.SHA, string]
 	running sync.Map // project/stream -> struct{}: one slice a stream in this process
+	scrubs  sync.Map // project -> the etag of its scrub state
 	done    sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 

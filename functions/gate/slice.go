@@ -22,6 +22,9 @@ const segmentRecords = 512
 // stream's new head, zero when nothing was appended, and errSlice when there
 // is more to do.
 func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (eventlog.Head, error) {
+	if err := f.scrubbed(ctx, project); err != nil {
+		return eventlog.Head{}, err
+	}
 	w := &writer{f: f, project: project, stream: s}
 	var err error
 	if w.cursor, err = f.cursor(ctx, project, s.Name); err != nil {
@@ -63,6 +66,21 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		return w.head, errSlice
 	}
 	return w.head, nil
+}
+
+// scrubbed lets go of every cached text where the project was scrubbed since the
+// last slice: a chunk is then read in its newly redacted form.
+func (f *Function) scrubbed(ctx context.Context, project string) error {
+	etag, err := f.cfg.Log.ScrubState(ctx, project)
+	if err != nil {
+		return err
+	}
+	if old, ok := f.scrubs.Swap(project, etag); ok && old != etag || !ok && etag != "" {
+		f.cursors.Purge()
+		f.parts.Purge()
+		f.blobs.Purge()
+	}
+	return nil
 }
 
 // admits is the log's admit lines after a number, each read from the store once
@@ -172,7 +190,7 @@ func (f *Function) part(ctx context.Context, project string, key memory.SHA) (pa
 	if p, ok := f.parts.Get(key); ok {
 		return p, nil
 	}
-	src, chunks, err := f.cfg.Log.Source(ctx, project, key)
+	src, chunks, err := f.cfg.Log.Part(ctx, project, key)
 	if err != nil {
 		return part{}, err
 	}

@@ -38,6 +38,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/learn", f.postLearn)
 	mux.HandleFunc("PUT /memory/files/{project}/{name...}", f.putFile)
 	mux.HandleFunc("GET /memory/ingest/{job}", f.getJob)
+	mux.HandleFunc("POST /memory/scrub", f.postScrub)
 }
 
 // learnRequest is the body of POST /memory/learn (brief D1).

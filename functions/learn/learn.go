@@ -48,7 +48,10 @@ type Config struct {
 	// PartBytes is about the size of one part's chunk records; 16 MiB by default,
 	// see split.
 	PartBytes int
-	Now       func() time.Time
+	// ScrubPatience is how long a scrub waits for a stream that the gate holds:
+	// 2 min by default.
+	ScrubPatience time.Duration
+	Now           func() time.Time
 }
 
 // Function is the learn function.

@@ -131,11 +131,17 @@ func (f *Function) catchUp(ctx context.Context, project, stream string) (last in
 	if err != nil {
 		return 0, err
 	}
+	var gone *projection.Gone // of a stream in which something was erased
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, after) {
 		if err != nil {
 			return last, err
 		}
-		b, ready, err := f.batch(ctx, &seg)
+		if gone == nil && projection.Tombs(&seg) {
+			if gone, err = f.gone(ctx, project, stream); err != nil {
+				return last, err
+			}
+		}
+		b, ready, err := f.batch(ctx, &seg, gone)
 		if err != nil {
 			return last, err
 		}
@@ -153,8 +159,20 @@ func (f *Function) catchUp(ctx context.Context, project, stream string) (last in
 	return last, nil
 }
 
+// gone folds what was erased in the whole stream.
+func (f *Function) gone(ctx context.Context, project, stream string) (*projection.Gone, error) {
+	g := &projection.Gone{}
+	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, 0) {
+		if err != nil {
+			return nil, err
+		}
+		g.Add(&seg)
+	}
+	return g, nil
+}
+
 // batch builds the rows of one segment; false when its vectors are missing.
-func (f *Function) batch(ctx context.Context, seg *eventlog.Segment) (index.Batch, bool, error) {
+func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *projection.Gone) (index.Batch, bool, error) {
 	h := &seg.Header
 	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: f.spaceOf(h.Stream), Seq: h.Seq}
 	if h.Stream == memory.AdmitStream {
@@ -163,7 +181,7 @@ func (f *Function) batch(ctx context.Context, seg *eventlog.Segment) (index.Batc
 			if !ok {
 				continue
 			}
-			src, chunks, err := f.cfg.Log.Source(ctx, h.Project, line.Source)
+			src, chunks, err := f.cfg.Log.Part(ctx, h.Project, line.Source)
 			if err != nil {
 				return b, false, err
 			}
@@ -182,7 +200,7 @@ func (f *Function) batch(ctx context.Context, seg *eventlog.Segment) (index.Batc
 	if err != nil || !ok {
 		return b, false, err
 	}
-	b.Nodes = projection.Nodes(seg)
+	b.Nodes = projection.Nodes(seg, gone)
 	b.Vectors = make(map[memory.SHA][]float32, len(v.Passages))
 	for i, id := range v.Passages {
 		b.Vectors[id] = v.Row(i)

@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -118,57 +117,13 @@ func (f *Function) Verify(ctx context.Context, progress func(done int)) (Verifie
 // Routes adds what operators call.
 func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/rebuild", func(w http.ResponseWriter, r *http.Request) {
-		s := newProgress(w, r)
-		out, err := f.Rebuild(r.Context(), func(done, of int) { s.line(map[string]int{"done": done, "of": of}) })
-		s.end(out, err)
+		s := serve.NewProgress(w, r)
+		out, err := f.Rebuild(r.Context(), func(done, of int) { s.Line(map[string]int{"done": done, "of": of}) })
+		s.End(out, err)
 	})
 	mux.HandleFunc("GET /memory/verify", func(w http.ResponseWriter, r *http.Request) {
-		s := newProgress(w, r)
-		out, err := f.Verify(r.Context(), func(done int) { s.line(map[string]int{"done": done}) })
-		s.end(out, err)
+		s := serve.NewProgress(w, r)
+		out, err := f.Verify(r.Context(), func(done int) { s.Line(map[string]int{"done": done}) })
+		s.End(out, err)
 	})
-}
-
-// progress answers a long call. A client that accepts application/x-ndjson
-// gets lines {"progress":…} and last {"result":…} or {"error":…}; any other
-// gets the result alone.
-type progress struct {
-	w      http.ResponseWriter
-	stream bool
-	begun  bool
-}
-
-func newProgress(w http.ResponseWriter, r *http.Request) *progress {
-	return &progress{w: w, stream: r.Header.Get("Accept") == "application/x-ndjson"}
-}
-
-func (p *progress) line(v any) { p.write("progress", v) }
-
-func (p *progress) write(key string, v any) {
-	if !p.stream {
-		return
-	}
-	if !p.begun {
-		p.begun = true
-		p.w.Header().Set("Content-Type", "application/x-ndjson")
-	}
-	b, err := json.Marshal(map[string]any{key: v})
-	if err != nil {
-		return
-	}
-	_, _ = p.w.Write(append(b, '\n')) // the client has gone: the work goes on to its end
-	_ = http.NewResponseController(p.w).Flush()
-}
-
-func (p *progress) end(v any, err error) {
-	switch {
-	case err != nil && p.stream:
-		p.write("error", serve.ProblemOf(err))
-	case err != nil:
-		serve.WriteError(p.w, err)
-	case p.stream:
-		p.write("result", v)
-	default:
-		serve.WriteJSON(p.w, http.StatusOK, v)
-	}
 }

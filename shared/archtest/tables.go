@@ -52,6 +52,7 @@ var Ranks = map[string]int{
 	"shared/catalog":    5,
 	"shared/projection": 5,
 	"shared/replay":     5,
+	"shared/scrub":      5,
 	"shared/serve":      5,
 
 	"functions/learn":   6,
@@ -79,6 +80,7 @@ var Siblings = map[string][]string{
 	"shared/objstore/memstore": {"shared/objstore"},
 	"shared/objstore/dirstore": {"shared/objstore"},
 	"shared/llm/static":        {"shared/llm"},
+	"shared/scrub":             {"shared/projection"},
 }
 
 // Adapters are the packages that bind a port to one implementation. Only

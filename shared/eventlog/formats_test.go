@@ -406,7 +406,8 @@ func TestFormatsNamesEveryField(t *testing.T) {
 		"\n`run`:": {memory.Run{}, memory.Cause{}, memory.Sampling{}}, "\n`gate`:": {memory.Gate{}}, "\n`evidence`:": {memory.Evidence{}, memory.Place{}, memory.Occurrence{}},
 		"\n`memory`:": {memory.Memory{}}, "\n`run_end`:": {memory.RunEnd{}}, "\n`source`": {memory.Source{}}, "\n`counts`:": {memory.Counts{}},
 		"\n`chunk`": {memory.Chunk{}}, "\n`turns[]`:": {memory.ChunkTurn{}}, "\n`pieces[]`": {memory.ChunkPiece{}, memory.Seal{}, memory.Encoding{}, memory.Exception{}},
-		"\n### Span": {memory.Span{}}, "\n`receipt`:": {eventlog.Receipt{}, eventlog.ReceiptPart{}}, "\n`dead`:": {eventlog.Dead{}},
+		"\n`tombstone`:": {memory.Tombstone{}, memory.Replacement{}, memory.Scrubbed{}, memory.Edit{}},
+		"\n### Span":     {memory.Span{}}, "\n`receipt`:": {eventlog.Receipt{}, eventlog.ReceiptPart{}}, "\n`dead`:": {eventlog.Dead{}},
 		"\n`lease`:": {eventlog.LeaseRecord{}}, "\n`pointer`:": {eventlog.PointerRecord{}}, "\n`attempts`:": {eventlog.AttemptsRecord{}}, "\n`fold`:": {eventlog.FoldRecord{}},
 		"\n## Events": {event.Object{}, event.Part{}, event.Project{}, event.Stream{}, event.Segment{}, event.Sweep{}},
 	} {

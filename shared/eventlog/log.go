@@ -19,6 +19,7 @@ type store interface {
 	Create(ctx context.Context, key string, b []byte) (objstore.Info, error)
 	Replace(ctx context.Context, key string, b []byte, etag string) (objstore.Info, error)
 	Put(ctx context.Context, key string, b []byte) (objstore.Info, error)
+	Delete(ctx context.Context, key string) error
 	ListAfter(ctx context.Context, prefix, after string) iter.Seq2[objstore.Info, error]
 	Now(ctx context.Context) (time.Time, error)
 }

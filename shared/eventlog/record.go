@@ -11,7 +11,7 @@ import (
 )
 
 // Record is one line of a segment: *memory.Admit, *memory.Run, *memory.Gate,
-// *memory.Evidence, *memory.Memory, *memory.RunEnd or *Opaque. Append refuses
+// *memory.Evidence, *memory.Memory, *memory.RunEnd, *memory.Tombstone or *Opaque. Append refuses
 // anything else.
 type Record interface {
 	RecordType() string // the `type` field
@@ -176,6 +176,12 @@ func encodeRecord(r Record) (line []byte, run memory.SHA, err error) {
 		}
 		run = c.Run
 		line, err = marshal(&c)
+	case *memory.Tombstone:
+		c := *r
+		if err := stamp(&c.V, &c.Type, &c.Level, memory.TypeTombstone, memory.LevelNone); err != nil {
+			return nil, "", err
+		}
+		line, err = marshal(&c)
 	case *Opaque:
 		line, err = checkOpaque(r)
 	default:
@@ -324,6 +330,8 @@ func decodeRecord(line []byte) (Record, error) {
 		})
 	case memory.TypeRunEnd:
 		return decodeAs(line, &memory.RunEnd{}, nil)
+	case memory.TypeTombstone:
+		return decodeAs(line, &memory.Tombstone{}, nil)
 	}
 	return &Opaque{Type: typ, Line: line}, nil
 }

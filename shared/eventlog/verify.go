@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,12 +115,21 @@ type verifier struct {
 	present map[memory.SHA]bool // what the present L1 memories are called
 	heads   map[string]int64    // last segment of each stream
 	texts   textCache           // of chunk blobs
+	// scrubbed are the blobs that tombstones replace: spans into them are
+	// looked up in what stands in their place.
+	scrubbed map[memory.SHA]memory.Scrubbed
 }
 
 // part is an admitted part as the streams may refer to it.
 type part struct {
 	source memory.SHA
-	chunks []sha32
+	chunks [][]sha32 // as admitted, and in each newly redacted form
+}
+
+// holds reports whether chunk i of the part is, or was, sha.
+func (p *part) holds(i int, sha memory.SHA) bool {
+	id := pack(sha)
+	return slices.ContainsFunc(p.chunks, func(form []sha32) bool { return i >= 0 && i < len(form) && form[i] == id })
 }
 
 func (v *verifier) count(what string) { v.rep.Counts[what]++ }
@@ -189,6 +199,12 @@ func (v *verifier) step(ctx context.Context) error {
 func (v *verifier) project(ctx context.Context, name string) error {
 	v.name, v.parts, v.blobs, v.l1 = name, nil, map[sha32]bool{}, map[sha32]bool{}
 	v.present, v.heads, v.texts = map[memory.SHA]bool{}, map[string]int64{}, textCache{}
+	var err error
+	if v.scrubbed, err = v.l.ScrubbedBlobs(ctx, name); err != nil {
+		if err := v.fault("log/"+v.l.tenant+"/"+name+"/"+string(Tombstones)+"/", 0, err); err != nil {
+			return err
+		}
+	}
 	if err := v.admits(ctx); err != nil {
 		return err
 	}
@@ -268,28 +284,65 @@ func (v *verifier) admits(ctx context.Context) error {
 			return v.fault(key, 0, err)
 		}
 		v.count("admits")
-		p := part{source: a.Source}
-		src, chunks, err := v.l.Source(ctx, v.name, a.Source)
-		if e := v.step(ctx); e != nil {
-			return e
-		}
-		if err != nil {
-			v.parts = append(v.parts, p)
-			return v.fault(v.l.sourceKey(v.name, a.Source), 0, err)
+		src, err := v.source(ctx, a.Source, &v.parts)
+		if err != nil || src == nil {
+			return err
 		}
 		if a.RawSHA256 != src.RawSHA256 || a.Object != src.Object || a.ETag != src.ETag ||
-			a.From != src.From || a.To != src.To || a.PrefixSHA256 != src.PrefixSHA256 || a.Chunks != len(chunks) {
+			a.From != src.From || a.To != src.To || a.PrefixSHA256 != src.PrefixSHA256 || a.Chunks != len(src.Chunks) {
 			v.problem(key, 2, "the admit line and source record %s disagree", a.Source.Short())
 		}
-		for i := range chunks {
-			p.chunks = append(p.chunks, pack(chunks[i].SHA256))
-			if err := v.chunk(ctx, a.Source, &chunks[i]); err != nil {
-				return err
-			}
-		}
-		v.parts = append(v.parts, p)
 		return nil
 	})
+}
+
+// source checks the source record that an admit line names and those that came
+// to stand in its place, and adds the part. It gives the first, nil where that
+// was reported.
+func (v *verifier) source(ctx context.Context, key memory.SHA, parts *[]part) (*memory.Source, error) {
+	p := part{source: key}
+	defer func() { *parts = append(*parts, p) }()
+	var first *memory.Source
+	for range maxReplaced {
+		src, chunks, err := v.l.Source(ctx, v.name, key)
+		if e := v.step(ctx); e != nil {
+			return nil, e
+		}
+		if err != nil {
+			return nil, v.fault(v.l.sourceKey(v.name, key), 0, err)
+		}
+		form := make([]sha32, len(chunks))
+		for i := range chunks {
+			form[i] = pack(chunks[i].SHA256)
+		}
+		p.chunks = append(p.chunks, form)
+		if first == nil {
+			first = &src
+		} else if len(form) != len(p.chunks[0]) {
+			v.problem(v.l.sourceKey(v.name, key), 1, "it stands for a source of %d chunks and has %d", len(p.chunks[0]), len(form))
+		}
+		if src.Erased == "" {
+			for i := range chunks {
+				if err := v.chunk(ctx, key, &chunks[i]); err != nil {
+					return nil, err
+				}
+			}
+			return first, nil
+		}
+		v.count("erased")
+		t, err := v.l.Tombstone(ctx, v.name, src.Erased)
+		if err != nil {
+			return nil, v.fault(v.l.sourceKey(v.name, key), 1, err)
+		}
+		i := slices.IndexFunc(t.Sources, func(r memory.Replacement) bool { return r.Old == key })
+		if i < 0 {
+			v.problem(v.l.sourceKey(v.name, key), 1, "its tombstone %s names no source in its place", src.Erased.Short())
+			return first, nil
+		}
+		key = t.Sources[i].New
+	}
+	v.problem(v.l.sourceKey(v.name, key), 1, "it is replaced again and again")
+	return first, nil
 }
 
 // chunk checks that a chunk's blob is there, is its text, and holds its turns.
@@ -343,6 +396,27 @@ func (v *verifier) blob(ctx context.Context, sha memory.SHA) (text string, ok bo
 	text = string(data)
 	v.texts.put(id, text)
 	return text, true, nil
+}
+
+// quoted gives the text of blob [from,to), and where the blob was scrubbed that
+// of the same place in what stands for it; ok is false where it was reported.
+func (v *verifier) quoted(ctx context.Context, sha memory.SHA, from, to int) (text string, ok bool, err error) {
+	for range maxReplaced {
+		s, gone := v.scrubbed[sha]
+		if !gone {
+			break
+		}
+		sha = s.New
+		from, to, _ = s.Moved(from, to)
+	}
+	text, ok, err = v.blob(ctx, sha)
+	if err != nil || !ok {
+		return "", false, err
+	}
+	if from < 0 || to > len(text) || from > to {
+		return "", true, nil
+	}
+	return text[from:to], true, nil
 }
 
 // loose checks the unordered write-once objects that no admit line names:

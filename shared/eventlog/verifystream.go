@@ -18,6 +18,7 @@ type streamCheck struct {
 	gate   *memory.Gate // of step t
 	memory memory.SHA   // after step t
 	open   *memory.Run
+	around []*memory.Run  // open runs that the open one, of a tombstone, came into
 	runs   map[sha32]bool // begun; true when ended
 	l0     map[sha32]bool // evidence nodes
 	nodes  map[sha32]bool // memory nodes
@@ -90,14 +91,12 @@ func (c *streamCheck) record(ctx context.Context, key string, line int, r Record
 	return nil
 }
 
-const causePart = "part"
-
 func (c *streamCheck) run(r *memory.Run, say func(string, ...any)) {
 	c.v.count("runs")
 	if r.Erased != "" {
 		c.v.count("erased")
 	}
-	if c.open != nil && !c.synthesis {
+	if c.open != nil && !c.synthesis && r.Cause.Kind != memory.CauseTombstone {
 		say("run %s begins while run %s is open", r.Run.Short(), c.open.Run.Short())
 	}
 	if _, again := c.runs[pack(r.Run)]; again || !r.Run.Valid() {
@@ -109,7 +108,7 @@ func (c *streamCheck) run(r *memory.Run, say func(string, ...any)) {
 	if r.T != c.t {
 		say("the run begins after step %d; the stream is at %d", r.T, c.t)
 	}
-	if r.Cause.Kind == causePart {
+	if r.Cause.Kind == memory.CausePart {
 		switch p := c.v.partOf(r.Admit); {
 		case p == nil:
 			say("the run folds part %d, which is not admitted", r.Admit)
@@ -124,6 +123,9 @@ func (c *streamCheck) run(r *memory.Run, say func(string, ...any)) {
 		c.memory = ""
 	}
 	c.runs[pack(r.Run)] = false
+	if c.open != nil && r.Cause.Kind == memory.CauseTombstone {
+		c.around = append(c.around, c.open)
+	}
 	c.open = r
 }
 
@@ -153,12 +155,12 @@ func (c *streamCheck) step(ctx context.Context, g *memory.Gate, say func(string,
 	if g.Start < 0 || g.End < g.Start {
 		say("step %d read [%d,%d)", g.T, g.Start, g.End)
 	}
-	if c.open != nil && c.open.Cause.Kind == causePart {
+	if c.open != nil && c.open.Cause.Kind == memory.CausePart {
 		p := c.v.partOf(g.Admit)
 		switch {
 		case g.Admit != c.open.Admit:
 			say("step %d reads part %d in the run of part %d", g.T, g.Admit, c.open.Admit)
-		case p != nil && (g.I < 0 || g.I >= len(p.chunks) || p.chunks[g.I] != pack(g.Chunk)):
+		case p != nil && !p.holds(g.I, g.Chunk):
 			say("step %d: chunk %d of part %d is another", g.T, g.I, g.Admit)
 		}
 		if g.MemoryBeforeSHA != c.memory {
@@ -170,7 +172,7 @@ func (c *streamCheck) step(ctx context.Context, g *memory.Gate, say func(string,
 	}
 	c.t, c.gate, c.memory = g.T, g, g.MemorySHA
 	if g.Reply != "" {
-		_, _, err := c.v.blob(ctx, g.Reply)
+		_, _, err := c.v.quoted(ctx, g.Reply, 0, 0)
 		return err
 	}
 	return nil
@@ -192,6 +194,9 @@ func (c *streamCheck) evidence(ctx context.Context, key string, line int, e *mem
 			c.later = append(c.later, superseding{key, line, occ})
 		}
 	}
+	if o := e.Restates; o != nil && !c.occ[occurrence{pack(o.Node), o.T}] {
+		say("it restates a statement of step %d that is not in the stream", o.T)
+	}
 	s := e.Span
 	if s.Object == "" || s.Start < 0 || s.End <= s.Start ||
 		s.Redacted != (s.HMAC != "") || s.Redacted == s.SHA256.Valid() {
@@ -210,11 +215,11 @@ func (c *streamCheck) evidence(ctx context.Context, key string, line int, e *mem
 	if c.gate != nil && e.T == c.gate.T && s.Chunk != c.gate.Chunk {
 		say("the span is in another chunk than the step read")
 	}
-	text, ok, err := c.v.blob(ctx, s.Chunk)
+	text, ok, err := c.v.quoted(ctx, s.Chunk, s.ChunkStart, s.ChunkEnd)
 	if err != nil || !ok {
 		return err
 	}
-	if s.ChunkStart < 0 || s.ChunkEnd > len(text) || s.ChunkStart > s.ChunkEnd || text[s.ChunkStart:s.ChunkEnd] != e.Text {
+	if text != e.Text {
 		say("the text is not the chunk's [%d,%d)", s.ChunkStart, s.ChunkEnd)
 	}
 	return nil
@@ -275,6 +280,9 @@ func (c *streamCheck) end(r *memory.RunEnd, say func(string, ...any)) {
 			say("the run of part %d ends as that of part %d", c.open.Admit, r.Admit)
 		}
 		c.open = nil
+		if n := len(c.around); n > 0 {
+			c.open, c.around = c.around[n-1], c.around[:n-1]
+		}
 	}
 	if r.T != c.t {
 		say("the run ends at step %d; the stream is at %d", r.T, c.t)

@@ -33,6 +33,9 @@ func (s State) applyAll(recs []Record) State {
 		case *memory.Evidence:
 			changes = true
 			finds += 1 + len(r.Supersedes)
+		case *memory.Gate:
+			changes = changes || len(r.Gone) > 0
+			finds += len(r.Gone)
 		case *memory.Memory:
 			changes = true
 		}
@@ -68,6 +71,9 @@ func index(kept []*Kept) map[memory.SHA]int {
 func (s *State) apply(r Record, at map[memory.SHA]int) {
 	switch r := r.(type) {
 	case *memory.Run:
+		if r.Cause.Kind == memory.CauseTombstone {
+			return // it states anew what was erased, whatever part is open
+		}
 		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T}
 	case *memory.Gate:
 		s.T = r.T
@@ -77,7 +83,10 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		if r.Newest.After(s.Newest) {
 			s.Newest = r.Newest
 		}
-		if s.Open != nil {
+		for _, n := range r.Gone {
+			s.erase(n, at)
+		}
+		if s.Open != nil && s.Open.Run == r.Run {
 			o := *s.Open // shared with the state before
 			if o.Next, o.From = r.I+1, 0; r.More {
 				o.Next, o.From = r.I, r.End
@@ -110,6 +119,9 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 			}
 		}
 	case *memory.RunEnd:
+		if s.Open != nil && s.Open.Run != r.Run {
+			return
+		}
 		s.Admit, s.Open = max(s.Admit, r.Admit), nil
 	}
 }
@@ -147,6 +159,9 @@ func (s *State) keep(e *memory.Evidence, at map[memory.SHA]int) {
 		TextSHA: e.TextSHA, Chunk: e.Span.Chunk, ChunkStart: e.Span.ChunkStart, ChunkEnd: e.Span.ChunkEnd,
 		Amends: slices.Contains(e.Rules, CueAmends),
 	}
+	if e.Restates != nil && s.restate(e, n, at) {
+		return
+	}
 	for _, o := range e.Supersedes {
 		i := s.find(o.Node, at)
 		switch {
@@ -176,5 +191,36 @@ func (k *Kept) supersede(by memory.Place) {
 	k.Superseded = true
 	if by.Compare(k.Until) > 0 {
 		k.Until = by
+	}
+}
+
+// restate puts n, which e states, in the place of the erased statement: what it
+// superseded and what superseded it stays. It is false where that statement is
+// not kept, or where the new words are kept already.
+func (s *State) restate(e *memory.Evidence, n *Kept, at map[memory.SHA]int) bool {
+	i := s.find(e.Restates.Node, at)
+	if i < 0 {
+		return false
+	}
+	if j := s.find(n.Node, at); j >= 0 && j != i {
+		s.erase(e.Restates.Node, at) // two statements that differed in a secret alone
+		return false
+	}
+	k := s.Kept[i]
+	n.Place, n.Superseded, n.Until, n.In = k.Place, k.Superseded, k.Until, k.In
+	s.Kept[i] = n
+	if at != nil {
+		delete(at, k.Node)
+		at[n.Node] = i
+	}
+	return true
+}
+
+// erase takes the words out of a kept statement. It stays for its place.
+func (s *State) erase(node memory.SHA, at map[memory.SHA]int) {
+	if i := s.find(node, at); i >= 0 {
+		k := *s.Kept[i]
+		k.Text, k.In = "", false
+		s.Kept[i] = &k
 	}
 }

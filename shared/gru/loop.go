@@ -33,7 +33,7 @@ func Begin(s State, cfg *Config, p *Part, started time.Time) (State, []Record) {
 	if s.Open != nil && s.Open.Source == p.Admit.Source {
 		return s, nil
 	}
-	cause := memory.Cause{Kind: "part", Ref: string(p.Admit.Source)}
+	cause := memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}
 	policy, model, rewrite, adapter, prompt, sampling := cfg.names()
 	run := &memory.Run{
 		V: memory.Version, Type: memory.TypeRun, Level: cfg.Level,

@@ -142,28 +142,34 @@ func (p *ChunkPiece) span(c *Chunk, object, etag string, from, to int) (Span, er
 		s.Redacted, s.HMAC = true, hit.HMAC
 		return s, nil
 	}
-	// The bytes before `from` are counted from the end of the last seal before
-	// it, or from the piece's start.
-	baseC, baseO := p.C0, p.O0
-	for i := range p.Seals {
-		if x := &p.Seals[i]; x.C1 <= from && x.C1 > baseC {
-			baseC, baseO = x.C1, x.O1
-		}
-	}
-	text := c.Text[p.C0:p.C1]
-	before, err := p.Enc.Append(nil, text, baseC-p.C0, from-p.C0)
+	start, err := p.Offset(c.Text, from)
 	if err != nil {
 		return Span{}, err
 	}
-	raw, err := p.Enc.Append(nil, text, from-p.C0, to-p.C0)
+	raw, err := p.Enc.Append(nil, c.Text[p.C0:p.C1], from-p.C0, to-p.C0)
 	if err != nil {
 		return Span{}, err
 	}
-	s.Start = baseO + int64(len(before))
+	s.Start = start
 	s.End = s.Start + int64(len(raw))
 	s.SHA256 = Sum(raw)
 	s.ChunkStart, s.ChunkEnd = from, to
 	return s, nil
+}
+
+// Offset is the source byte at which text offset at of the chunk stands; at is
+// in the piece and inside no seal.
+func (p *ChunkPiece) Offset(text string, at int) (int64, error) {
+	// The bytes before it are counted from the end of the last seal, or from the
+	// piece's start.
+	baseC, baseO := p.C0, p.O0
+	for i := range p.Seals {
+		if x := &p.Seals[i]; x.C1 <= at && x.C1 > baseC {
+			baseC, baseO = x.C1, x.O1
+		}
+	}
+	before, err := p.Enc.Append(nil, text[p.C0:p.C1], baseC-p.C0, at-p.C0)
+	return baseO + int64(len(before)), err
 }
 
 // HMAC is the hex HMAC-SHA256 of b under the tenant key.

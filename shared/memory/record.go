@@ -69,6 +69,8 @@ type Source struct {
 	Counts        Counts    `json:"counts"`
 	Chunks        []SHA     `json:"chunks"`
 	TurnIDs       []string  `json:"turn_ids"`
+	Replaces      SHA       `json:"replaces,omitempty"` // the source record of which this is the newly redacted form
+	Erased        SHA       `json:"erased,omitempty"`   // the tombstone that names the record in its place
 }
 
 // Admit is one line of the admit stream: THE order. Seq numbers start at 1 and
@@ -95,6 +97,12 @@ type Admit struct {
 	More     bool      `json:"more,omitempty"`
 	StoredAt time.Time `json:"stored_at"` // the store's clock, not ours
 }
+
+// Kinds of a Cause.
+const (
+	CausePart      = "part"      // the next admitted part
+	CauseTombstone = "tombstone" // texts that were erased are stated anew
+)
 
 // Cause names why a run exists when it is not the next admitted part: re-gated
 // steps or a tombstone.
@@ -185,6 +193,7 @@ type Gate struct {
 	// Shingles stand for the picks that this stream does not keep and others may:
 	// with them it knows again what the memories of its project give out.
 	Shingles []string  `json:"shingles,omitempty"`
+	Gone     []SHA     `json:"gone,omitempty"`   // nodes whose text was erased and could not be stated anew
 	Newest   time.Time `json:"newest,omitzero"`  // greatest effective time admitted up to this step
 	Erased   SHA       `json:"erased,omitempty"` // the tombstone that erased its texts
 }
@@ -251,6 +260,7 @@ type Evidence struct {
 	TimeRaw     string       `json:"time_raw,omitempty"`
 	TimeQuality TimeQuality  `json:"time_quality,omitempty"`
 	Supersedes  []Occurrence `json:"supersedes,omitempty"` // the other occurrence; Place decides which is the newer
+	Restates    *Occurrence  `json:"restates,omitempty"`   // the erased statement of which this is the newly redacted form
 	Erased      SHA          `json:"erased,omitempty"`     // the tombstone that erased its text
 }
 

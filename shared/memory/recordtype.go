@@ -23,3 +23,6 @@ func (*Memory) RecordType() string { return TypeMemory }
 
 // RecordType is the `type` field that a record has in the log.
 func (*RunEnd) RecordType() string { return TypeRunEnd }
+
+// RecordType is the `type` field that a record has in the log.
+func (*Tombstone) RecordType() string { return TypeTombstone }

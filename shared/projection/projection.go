@@ -9,6 +9,7 @@
 package projection
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
@@ -18,20 +19,117 @@ import (
 
 // Nodes gives the nodes that a segment of a question stream states, in record
 // order. The same node may stand in it more than once; an index merges them.
-func Nodes(seg *eventlog.Segment) []index.Node {
+// What was erased is no node; edges to it lead to what gone, which may be nil,
+// says of the stream.
+func Nodes(seg *eventlog.Segment, gone *Gone) []index.Node {
 	h := &seg.Header
 	var out []index.Node
+	add := func(n index.Node) {
+		had := len(n.Parents) > 0
+		gone.lead(&n)
+		if !had || len(n.Parents) > 0 { // a memory of nothing that is left is none
+			out = append(out, n)
+		}
+	}
 	for _, r := range seg.Records {
 		switch r := r.(type) {
 		case *memory.Evidence:
-			out = append(out, evidence(h, r))
+			if r.Erased == "" {
+				add(evidence(h, r))
+			}
 		case *memory.Memory:
-			out = append(out, index.Node{
+			if r.Erased != "" {
+				continue
+			}
+			add(index.Node{
 				ID: r.Node, Level: r.Level, Tenant: h.Tenant, Project: h.Project, Stream: h.Stream,
 				QueryID: r.QueryID, Text: r.Text, TextSHA: r.TextSHA, T: r.T, Place: r.Place,
 				Trust: memory.TrustAssistant, Parents: r.Parents, Supersedes: r.Supersedes,
 				SourceTime: nil,
 			})
+		}
+	}
+	return out
+}
+
+// Gone is what the erased statements of one stream left: which statements stand
+// for them now. It is the fold of the whole stream.
+type Gone struct {
+	restated map[memory.SHA]memory.SHA   // L0: by the erased node; "" where nothing stands for it
+	memories map[memory.SHA][]memory.SHA // L1 and L2: what the erased one superseded
+}
+
+// Tombs reports whether a segment holds what was erased, or what stands for it:
+// its stream has a Gone.
+func Tombs(seg *eventlog.Segment) bool {
+	for _, r := range seg.Records {
+		switch r := r.(type) {
+		case *memory.Run:
+			if r.Cause.Kind == memory.CauseTombstone {
+				return true
+			}
+		case *memory.Evidence:
+			if r.Erased != "" {
+				return true
+			}
+		case *memory.Memory:
+			if r.Erased != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Add folds the next segment of the stream.
+func (g *Gone) Add(seg *eventlog.Segment) {
+	if g.restated == nil {
+		g.restated, g.memories = map[memory.SHA]memory.SHA{}, map[memory.SHA][]memory.SHA{}
+	}
+	for _, r := range seg.Records {
+		switch r := r.(type) {
+		case *memory.Evidence:
+			if _, ok := g.restated[r.Node]; r.Erased != "" && !ok {
+				g.restated[r.Node] = ""
+			}
+			if r.Restates != nil {
+				g.restated[r.Restates.Node] = r.Node
+			}
+		case *memory.Memory:
+			if r.Erased != "" {
+				g.memories[r.Node] = r.Supersedes
+			}
+		}
+	}
+}
+
+// lead gives the node's edges to erased ones what stands for these.
+func (g *Gone) lead(n *index.Node) {
+	if g == nil {
+		return
+	}
+	n.Parents = g.all(n.ID, n.Parents)
+	n.Supersedes = g.all(n.ID, n.Supersedes)
+	n.SupersededBy = g.all(n.ID, n.SupersededBy)
+}
+
+func (g *Gone) all(self memory.SHA, ids []memory.SHA) []memory.SHA {
+	out := ids[:0:0]
+	seen := map[memory.SHA]bool{self: true}
+	todo := slices.Clone(ids)
+	for len(todo) > 0 {
+		id := todo[0]
+		todo = todo[1:]
+		if id == "" || seen[id] {
+			continue
+		}
+		seen[id] = true
+		if next, gone := g.restated[id]; gone {
+			todo = append(todo, next)
+		} else if before, gone := g.memories[id]; gone {
+			todo = append(todo, before...)
+		} else {
+			out = append(out, id)
 		}
 	}
 	return out

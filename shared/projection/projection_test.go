@@ -48,7 +48,7 @@ func TestSupersession(t *testing.T) {
 					Supersedes: []memory.Occurrence{{Node: tc.node, T: 1, Place: tc.other}, {Node: node("a"), T: 1, Place: tc.other}},
 				}},
 			}
-			got := projection.Nodes(seg)[0]
+			got := projection.Nodes(seg, nil)[0]
 			var want, by []memory.SHA
 			if tc.newer {
 				want = []memory.SHA{tc.node}
@@ -78,7 +78,7 @@ func TestNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes := projection.Nodes(&seg)
+		nodes := projection.Nodes(&seg, nil)
 		b := index.Batch{Tenant: "local", Project: "shop", Stream: stream, Space: w.Space.ID, Seq: seg.Header.Seq, Nodes: nodes}
 		if err := index.Validate(&b, 0); err != nil {
 			t.Error(err)

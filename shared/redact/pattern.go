@@ -158,9 +158,9 @@ func userFinds(text string, patterns []Pattern) []found {
 
 // touchesMark says that [s,e) overlaps a mark.
 func touchesMark(text string, s, e int) bool {
-	at := max(0, s-maxMark)
-	for {
-		k := strings.Index(text[at:min(len(text), e+len(markOpen))], markOpen)
+	end := min(len(text), e+len(markOpen))
+	for at := max(0, s-maxMark); at < end; {
+		k := strings.Index(text[at:end], markOpen)
 		if k < 0 {
 			return false
 		}
@@ -171,6 +171,7 @@ func touchesMark(text string, s, e int) bool {
 		}
 		at += max(n, 1)
 	}
+	return false
 }
 
 // maxMark is the length of the longest mark: a user's kind of 45 bytes.

@@ -27,6 +27,11 @@ func TestPatterns(t *testing.T) {
 	if again, _ := red.Redact(out); again != out {
 		t.Errorf("not idempotent: %s", again)
 	}
+	// A mark right behind what matches, to the end of the text.
+	behind := "ACME-123456[REDACTED:user_account:0a1b2c]"
+	if out, _ := red.Redact(behind); fingerprint.ReplaceAllString(out, "]") != "[REDACTED:user_account][REDACTED:user_account]" {
+		t.Errorf("beside a mark: %s", out)
+	}
 	if v := red.Version(); !strings.HasPrefix(v, redact.RulesVersion+"+") || redact.New(key).Version() != redact.RulesVersion {
 		t.Errorf("versions %q, %q", v, redact.New(key).Version())
 	}

@@ -95,8 +95,8 @@ func PartEnd(ctx context.Context, log *eventlog.Log, project, stream string, adm
 		older := false
 		for _, r := range seg.Records {
 			e, isEnd := r.(*memory.RunEnd)
-			if !isEnd {
-				continue
+			if !isEnd || e.Admit == 0 {
+				continue // no part's: a tombstone's
 			}
 			if e.Admit == admit {
 				return *e, true, nil

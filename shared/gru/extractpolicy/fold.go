@@ -283,6 +283,8 @@ func (f *folder) compose() (string, []memory.SHA) {
 	return b.String(), parents
 }
 
-// line is a statement in the memory text. It ends in a line end, so that the
-// tokens of two lines are the sum of the tokens of each.
-func line(k *gru.Kept) string { return "- " + k.Text + " [" + k.Node.Short() + "]\n" }
+// Line is a statement as it stands in the memory text. It ends in a line end, so
+// that the tokens of two lines are the sum of the tokens of each.
+func Line(text string, node memory.SHA) string { return "- " + text + " [" + node.Short() + "]\n" }
+
+func line(k *gru.Kept) string { return Line(k.Text, k.Node) }

@@ -273,7 +273,11 @@ func (ix *Index) Wipe(ctx context.Context, tenant, project string) (err error) {
 		return stored(err)
 	}
 	ix.forget(tenant)
-	return nil
+	// What was deleted is overwritten in the file (secure_delete); the log of
+	// writes would still hold it. A reader that is in the way leaves that to the
+	// next checkpoint.
+	_, err = ix.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	return stored(err)
 }
 
 // stored gives a database error its kind: the file is busy, full or gone.

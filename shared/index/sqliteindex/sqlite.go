@@ -87,7 +87,7 @@ func connect(path string, conns int) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
+	q := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(1)"}, "_txlock": {"immediate"}}
 	if conns > 1 {
 		q = url.Values{"_pragma": {"busy_timeout(5000)", "query_only(1)"}}
 	}
