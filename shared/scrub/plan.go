@@ -14,7 +14,13 @@ import (
 type plan struct {
 	blobs map[memory.SHA][]memory.Edit // by blob
 	parts []planned                    // in admit order
+	edits int
+	full  bool // there is more than one tombstone should hold
 }
+
+// maxEdits bounds one tombstone: some 30 MB of them. What is left is found by the
+// next look.
+var maxEdits = 200_000
 
 // planned is a part with the blobs of its chunks.
 type planned struct {
@@ -24,9 +30,10 @@ type planned struct {
 
 // look reads every text of the project once and notes what the rules change.
 // What can not be read is named in the report and holds up nothing else.
-func (s *scrubber) look(ctx context.Context) (plan, error) {
+func (s *scrubber) look(ctx context.Context, dry bool) (plan, error) {
 	p := plan{blobs: map[memory.SHA][]memory.Edit{}}
 	seen := map[memory.SHA]bool{}
+	s.report.Parts, s.report.Chunks, s.report.Names, s.report.Unreadable = 0, 0, nil, nil
 	for line, err := range s.Log.Admits(ctx, s.project, 0) {
 		if err != nil {
 			return p, err
@@ -53,11 +60,15 @@ func (s *scrubber) look(ctx context.Context) (plan, error) {
 		for i := range chunks {
 			part.chunks = append(part.chunks, chunks[i].SHA256)
 			if len(edits[i]) > 0 {
+				p.edits += len(edits[i])
 				p.blobs[chunks[i].SHA256] = Union(slices.Concat(p.blobs[chunks[i].SHA256], edits[i]))
 			}
 		}
 		p.parts = append(p.parts, part)
 		s.progress()
+		if p.full = !dry && p.edits > maxEdits; p.full {
+			return p, nil
+		}
 	}
 	return p, s.replies(ctx, &p)
 }
@@ -189,7 +200,7 @@ func (s *scrubber) write(ctx context.Context, p plan) (memory.SHA, error) {
 	if len(t.Blobs) == 0 {
 		return "", nil
 	}
-	s.report.Blobs = len(t.Blobs)
+	s.report.Blobs += len(t.Blobs)
 	return s.Log.PutRecords(ctx, s.project, eventlog.Tombstones, []eventlog.Record{t})
 }
 

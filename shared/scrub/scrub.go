@@ -72,24 +72,27 @@ func Project(ctx context.Context, cfg Config, project string, dry bool) (_ Repor
 		}
 		s.report.Finished = last.Tombstone
 	}
-	p, err := s.look(ctx)
-	if err != nil || dry {
-		s.report.Blobs = len(p.blobs)
-		return s.report, err
+	for {
+		p, err := s.look(ctx, dry)
+		if err != nil || dry {
+			s.report.Blobs = len(p.blobs)
+			return s.report, err
+		}
+		t, err := s.write(ctx, p)
+		if err != nil || t == "" {
+			return s.report, err
+		}
+		s.report.Tombstone = t
+		if err := cfg.Log.SetScrub(ctx, project, eventlog.Scrub{Tombstone: t, Rules: s.report.Rules}, etag); err != nil {
+			return s.report, err
+		}
+		if etag, err = cfg.Log.ScrubState(ctx, project); err != nil {
+			return s.report, err
+		}
+		if etag, err = s.apply(ctx, t, etag); err != nil || !p.full {
+			return s.report, err
+		}
 	}
-	t, err := s.write(ctx, p)
-	if err != nil || t == "" {
-		return s.report, err
-	}
-	s.report.Tombstone = t
-	if err := cfg.Log.SetScrub(ctx, project, eventlog.Scrub{Tombstone: t, Rules: s.report.Rules}, etag); err != nil {
-		return s.report, err
-	}
-	if etag, err = cfg.Log.ScrubState(ctx, project); err != nil {
-		return s.report, err
-	}
-	_, err = s.apply(ctx, t, etag)
-	return s.report, err
 }
 
 // scrubber is one scrub of one project.

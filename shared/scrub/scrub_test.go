@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +14,13 @@ import (
 
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/replay"
+	"github.com/mneme-ai/mneme/shared/scrub"
 )
 
 var day = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
@@ -278,6 +281,49 @@ func TestStateGoesOn(t *testing.T) {
 			t.Errorf("%s (-fresh +went on):\n%s", s, diff)
 		}
 	}
+}
+
+// TestManyTombstones: what is more than one tombstone holds comes to the same
+// text in several.
+func TestManyTombstones(t *testing.T) {
+	once := taught(t, reference(), bodies()...)
+	forbid(t, once)
+	one := scrubbed(t, once).Projects[0]
+	defer scrub.SetMaxEdits(1)()
+	w := taught(t, reference(), bodies()...)
+	forbid(t, w)
+	many := scrubbed(t, w).Projects[0]
+	for _, k := range leaks(t, w) {
+		t.Error("holds a secret: " + k)
+	}
+	w.Hashes()
+	cited(t, w)
+	sameState(t, w)
+	n := 0
+	for _, err := range w.Log.RecordKeys(t.Context(), "shop", eventlog.Tombstones) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n < 3 || many.Blobs != one.Blobs || many.Evidence < one.Evidence || !maps.Equal(many.Secrets, one.Secrets) {
+		t.Errorf("%d tombstones:\n%+v\nagainst one:\n%+v", n, many, one)
+	}
+	for _, s := range w.Streams("shop") {
+		a, b := memoryOf(t, once, s), memoryOf(t, w, s)
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Errorf("memory of %s (-one +many):\n%s", s, diff)
+		}
+	}
+}
+
+func memoryOf(t *testing.T, w *functest.World, stream string) string {
+	t.Helper()
+	c, err := replay.Cursor{}.Advance(t.Context(), w.Log, "shop", stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.State.MemoryText
 }
 
 // TestKilled: a scrub that dies at any call to the store is finished by the

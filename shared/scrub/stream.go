@@ -278,11 +278,12 @@ func (s *stream) anew(e *memory.Evidence, c *memory.Chunk, t int, run memory.SHA
 func (s *stream) words(sc *scan) func(string) string {
 	var pairs []string
 	for _, st := range sc.touched {
+		now := ""
 		if r := sc.restated[occurrence{st.Node, st.T}]; r != nil {
-			pairs = append(pairs, extractpolicy.Line(st.Text, st.Node), extractpolicy.Line(r.Text, r.Node))
-		} else {
-			pairs = append(pairs, extractpolicy.Line(st.Text, st.Node), "")
+			now = extractpolicy.Line(r.Text, r.Node)
 		}
+		// An earlier tombstone may have masked the words and not yet the statement.
+		pairs = append(pairs, extractpolicy.Line(st.Text, st.Node), now, extractpolicy.Line(s.mask(st.Text), st.Node), now)
 	}
 	lines := strings.NewReplacer(pairs...)
 	return func(text string) string { return s.mask(lines.Replace(text)) }
