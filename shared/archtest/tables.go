@@ -12,12 +12,13 @@ var Ranks = map[string]int{
 
 	"testdata/transcripts": 0, // embedded sample sessions
 
-	"shared/event":     1,
-	"shared/token":     1,
-	"shared/derived":   1,
-	"shared/redact":    1,
-	"shared/signature": 1,
-	"shared/rank":      1,
+	"shared/event":      1,
+	"shared/token":      1,
+	"shared/derived":    1,
+	"shared/redact":     1,
+	"shared/signature":  1,
+	"shared/rank":       1,
+	"shared/strictyaml": 1,
 
 	"shared/transcript":        2,
 	"shared/chunk":             2,
@@ -74,6 +75,7 @@ var Ranks = map[string]int{
 
 // Siblings lists, for a package, those of its own rank that it may import.
 var Siblings = map[string][]string{
+	"shared/redact":            {"shared/strictyaml"},
 	"shared/chunk":             {"shared/transcript"},
 	"shared/gru/extractpolicy": {"shared/gru", "shared/gru/extractive"},
 	"shared/gru/gateeval":      {"shared/gru/extractive"},
@@ -137,7 +139,7 @@ var Modules = []Third{
 	// s3serve serves with it; the tests of s3store talk to its own backend.
 	{Path: "github.com/versity/versitygw", Owners: []string{"shared/objstore/s3serve", "shared/objstore/s3store"}},
 	{Path: "go.etcd.io/bbolt", Owners: []string{"shared/index/bleveindex"}},
-	{Path: "go.yaml.in/yaml/v3", Owners: []string{"shared/questions", "shared/redact", "shared/transcript"}},
+	{Path: "go.yaml.in/yaml/v3", Owners: []string{"shared/strictyaml", "shared/questions"}},
 	{Path: "knative.dev/func-go", Owners: []string{"shared/serve"}},
 	{Path: "modernc.org/sqlite", Owners: []string{"shared/index/sqliteindex"}},
 

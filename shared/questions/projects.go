@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
 
 // MaxMappings bounds config/<tenant>/projects.yaml; each is tried for each cwd.
@@ -41,15 +40,15 @@ const (
 
 // ParseProjects reads projects.yaml as strictly as Parse reads a question file.
 func ParseProjects(name string, data []byte) (Projects, error) {
-	f := file{name}
-	root, err := f.root(data)
+	f := newFile(name)
+	root, err := f.Root(data)
 	if err != nil {
 		return Projects{}, err
 	}
 	var p Projects
-	err = f.mapping(root, "the project mapping", fields{
-		"mappings": func(n *yaml.Node) error {
-			return f.sequence(n, "mappings", MaxMappings, func(n *yaml.Node) error {
+	err = f.Mapping(root, "the project mapping", strictyaml.Fields{
+		"mappings": func(n *strictyaml.Node) error {
+			return f.Sequence(n, "mappings", MaxMappings, func(n *strictyaml.Node) error {
 				m, err := f.projectMapping(n)
 				p.Mappings = append(p.Mappings, m)
 				return err
@@ -62,33 +61,33 @@ func ParseProjects(name string, data []byte) (Projects, error) {
 	return p, nil
 }
 
-func (f file) projectMapping(n *yaml.Node) (Mapping, error) {
+func (f file) projectMapping(n *strictyaml.Node) (Mapping, error) {
 	var m Mapping
-	err := f.mapping(n, "a mapping", fields{
-		"cwd": func(n *yaml.Node) error {
-			v, err := f.text(n, "cwd")
+	err := f.Mapping(n, "a mapping", strictyaml.Fields{
+		"cwd": func(n *strictyaml.Node) error {
+			v, err := f.Text(n, "cwd")
 			if err != nil {
 				return err
 			}
 			parts := split(v)
 			if parts == nil {
-				return f.fault(n, "write the whole path; the server does not know anyone's home folder", "cwd %q is not an absolute path", v)
+				return f.Fault(n, "write the whole path; the server does not know anyone's home folder", "cwd %q is not an absolute path", v)
 			}
 			for _, part := range parts {
 				if _, err := path.Match(part, ""); err != nil {
-					return f.fault(n, `close the "[", or write "\[" for a bracket in a name`, "cwd %q is not a valid pattern", v)
+					return f.Fault(n, `close the "[", or write "\[" for a bracket in a name`, "cwd %q is not a valid pattern", v)
 				}
 			}
 			m.CWD = v
 			return nil
 		},
-		"project": func(n *yaml.Node) error {
-			v, err := f.text(n, "project")
+		"project": func(n *strictyaml.Node) error {
+			v, err := f.Text(n, "project")
 			if err != nil {
 				return err
 			}
 			if !memory.ValidName(v) {
-				return f.fault(n, `use a-z, 0-9, ".", "_" and "-", at most 63 characters`, "project %q is not a valid name", v)
+				return f.Fault(n, `use a-z, 0-9, ".", "_" and "-", at most 63 characters`, "project %q is not a valid name", v)
 			}
 			m.Project = v
 			return nil
@@ -98,7 +97,7 @@ func (f file) projectMapping(n *yaml.Node) (Mapping, error) {
 		return Mapping{}, err
 	}
 	if m.CWD == "" || m.Project == "" {
-		return Mapping{}, f.fault(n, "write both `cwd` and `project`", "a mapping lacks one of its two fields")
+		return Mapping{}, f.Fault(n, "write both `cwd` and `project`", "a mapping lacks one of its two fields")
 	}
 	return m, nil
 }

@@ -7,9 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
 
 // Pattern is a rule of the user's own, such as an employer's account numbers.
@@ -39,98 +37,68 @@ var patternName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 //	    regexp: 'ACME-[0-9]{6}'
 //	    keyword: ACME-
 //
-// It is strict: an unknown or repeated field, a name twice, an expression that
+// It is strict: what shared/strictyaml refuses, a name twice, an expression that
 // RE2 refuses or that matches nothing at all are errors of kind Invalid with
 // the file's name and line. An empty file is no pattern.
 func ParsePatterns(name string, data []byte) (out []Pattern, err error) {
-	bad := func(line int, format string, args ...any) error {
-		return fault.At(fault.Invalid, fmt.Sprintf("%s:%d", name, max(line, 1)), "see docs/FORMATS.md, redact.yaml", format, args...)
+	f := strictyaml.File{Name: name, Noun: "file", MaxBytes: MaxPatternFile}
+	root, err := f.Document(data)
+	if err != nil || root == nil || root.ShortTag() == "!!null" {
+		return nil, err
 	}
-	if len(data) > MaxPatternFile {
-		return nil, bad(1, "the file has %d bytes, at most %d are read", len(data), MaxPatternFile)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, bad(yamlLine(err), "%s", strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if len(doc.Content) == 0 {
-		return nil, nil
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, nil
-	}
-	if root.Kind != yaml.MappingNode || len(root.Content) != 2 || root.Content[0].Value != "patterns" {
-		return nil, bad(root.Line, "want the one field patterns")
-	}
-	list := root.Content[1]
-	if list.Kind != yaml.SequenceNode {
-		return nil, bad(list.Line, "patterns is no list")
-	}
-	if len(list.Content) > maxPatterns {
-		return nil, bad(list.Line, "%d patterns, at most %d are allowed", len(list.Content), maxPatterns)
-	}
-	names := map[string]bool{}
-	for _, n := range list.Content {
-		p, line, msg := parsePattern(n)
-		if msg == "" && names[p.Name] {
-			line, msg = n.Line, fmt.Sprintf("name %q stands twice", p.Name)
+	found := false
+	err = f.Mapping(root, "a pattern file", strictyaml.Fields{"patterns": func(n *strictyaml.Node) error {
+		found = true
+		if err := f.Plain(n, "patterns", strictyaml.List, "a list"); err != nil {
+			return err // with nothing after it, a list was to come
 		}
-		if msg != "" {
-			return nil, bad(line, "%s", msg)
-		}
-		names[p.Name] = true
-		out = append(out, p)
+		names := map[string]bool{}
+		return f.Sequence(n, "patterns", maxPatterns, func(n *strictyaml.Node) error {
+			p, err := parsePattern(f, n)
+			if err == nil && names[p.Name] {
+				err = f.Fault(n, "give each pattern its own name", "name %q stands twice", p.Name)
+			}
+			names[p.Name] = true
+			out = append(out, p)
+			return err
+		})
+	}})
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, f.Fault(root, patternHint, "the file has no patterns")
 	}
 	return out, nil
 }
 
-// parsePattern reads one entry; msg says what is wrong in line.
-func parsePattern(n *yaml.Node) (p Pattern, line int, msg string) {
-	if n.Kind != yaml.MappingNode {
-		return p, n.Line, "a pattern is a mapping of name, regexp and keyword"
-	}
-	fields := map[string]*string{"name": &p.Name, "regexp": &p.Regexp, "keyword": &p.Keyword}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		to := fields[k.Value]
-		switch {
-		case to == nil:
-			return p, k.Line, fmt.Sprintf("field %q is unknown or stands twice; known are name, regexp, keyword", k.Value)
-		case v.Kind != yaml.ScalarNode || v.Tag != "!!str" || v.Value == "":
-			return p, v.Line, fmt.Sprintf("%s is no text", k.Value)
-		}
-		*to = v.Value
-		fields[k.Value] = nil
-	}
-	switch {
-	case !patternName.MatchString(p.Name):
-		return p, n.Line, fmt.Sprintf("name %q: want small letters, digits and _, at most 40", p.Name)
-	case p.Regexp == "":
-		return p, n.Line, "regexp is missing"
-	case len(p.Regexp) > maxPatternBytes:
-		return p, n.Line, fmt.Sprintf("regexp has %d bytes, at most %d are allowed", len(p.Regexp), maxPatternBytes)
-	}
-	re, err := regexp.Compile(p.Regexp)
-	if err != nil {
-		return p, n.Line, "regexp: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-	}
-	if re.MatchString("") {
-		return p, n.Line, "regexp matches the empty text"
-	}
-	p.re = re
-	return p, 0, ""
-}
+// patternHint is the way to the page that describes the file.
+const patternHint = "see docs/FORMATS.md, redact.yaml"
 
-// yamlLine is the line that an error of the YAML parser names, or 1.
-func yamlLine(err error) int {
-	line := 1
-	if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
-		if _, e := fmt.Sscanf(rest, "%d", &line); e != nil {
-			return 1
-		}
+func parsePattern(f strictyaml.File, n *strictyaml.Node) (p Pattern, err error) {
+	text := func(name string, to *string) func(*strictyaml.Node) error {
+		return func(n *strictyaml.Node) (err error) { *to, err = f.String(n, name); return err }
 	}
-	return line
+	err = f.Mapping(n, "a pattern", strictyaml.Fields{
+		"name": text("name", &p.Name), "regexp": text("regexp", &p.Regexp), "keyword": text("keyword", &p.Keyword),
+	})
+	switch {
+	case err != nil:
+		return p, err
+	case !patternName.MatchString(p.Name):
+		return p, f.Fault(n, patternHint, "name %q: want small letters, digits and _, at most 40", p.Name)
+	case p.Regexp == "":
+		return p, f.Fault(n, patternHint, "regexp is missing")
+	case len(p.Regexp) > maxPatternBytes:
+		return p, f.Fault(n, patternHint, "regexp has %d bytes, at most %d are allowed", len(p.Regexp), maxPatternBytes)
+	}
+	if p.re, err = regexp.Compile(p.Regexp); err != nil {
+		return p, f.Fault(n, patternHint, "regexp: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	if p.re.MatchString("") {
+		return p, f.Fault(n, patternHint, "regexp matches the empty text")
+	}
+	return p, nil
 }
 
 // userFinds matches the user's patterns, the first in the file before the

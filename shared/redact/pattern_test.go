@@ -51,6 +51,10 @@ func TestPatternErrors(t *testing.T) {
 		{"a number", "patterns:\n  - {name: a, regexp: 12}\n", "redact.yaml:2"},
 		{"no list", "patterns: a\n", "redact.yaml:1"},
 		{"another root", "rules: []\n", "redact.yaml:1"},
+		{"list missing", "\npatterns:\n", "redact.yaml:2"},
+		{"second document", "patterns: []\n---\npatterns:\n  - {name: a, regexp: x}\n", "redact.yaml:2"},
+		{"alias", "patterns:\n  - &p {name: a, regexp: x}\n  - *p\n", "redact.yaml:2"},
+		{"too many", "patterns: [" + strings.Repeat("x, ", 101) + "]\n", "redact.yaml:1: patterns has 101 entries"},
 		{"no YAML", "patterns:\n\t- x", "redact.yaml:2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
