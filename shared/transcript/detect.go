@@ -28,10 +28,16 @@ type detector struct {
 	schemas []Schema // the user's
 	schema  *Schema  // that the format is read by
 	began   bool
-	doc     bool    // the first value does not end on its line: perhaps one document
-	line    string  // format that a line shows
+	json    bool    // the first value is an object or array
+	doc     bool    // and does not end on its line: perhaps one document
+	line    string  // format of our own that a line shows
 	lineBy  *Schema // and the schema that says so
+	own     *Schema // the first of the user's that a line fits
 }
+
+// shapes are the formats that are told by one or two names which many formats
+// use. A schema of the user's goes before these, and before these alone.
+var shapes = map[string]bool{FormatOpenAI: true, FormatShareGPT: true, FormatLoop: true, FormatFlat: true}
 
 // feed looks at one line, which the detector keeps. It returns the format and
 // true as soon as the content settles it.
@@ -44,7 +50,8 @@ func (d *detector) feed(ln line) (string, bool) {
 		e := skipValue(b, i, 0)
 		if !d.began {
 			d.began = true
-			d.doc = e < 0 && (b[i] == '{' || b[i] == '[')
+			d.json = b[i] == '{' || b[i] == '['
+			d.doc = e < 0 && d.json
 		}
 		if e < 0 {
 			break
@@ -52,22 +59,20 @@ func (d *detector) feed(ln line) (string, bool) {
 		if b[i] == '{' {
 			d.records++
 			d.scratch, _ = members(b, i, d.scratch[:0])
-			f, by := "", described(d.schemas, d.base, b, d.scratch)
-			if by == nil {
-				f = formatOf(b, d.scratch, d.records == 1)
+			if d.own == nil {
+				d.own = described(d.schemas, d.base, b, d.scratch)
 			}
-			if by == nil && f == "" {
-				by = described(builtin(), d.base, b, d.scratch)
+			if d.line == "" {
+				if d.line = formatOf(b, d.scratch, d.records == 1); d.line == "" {
+					if d.lineBy = described(builtin(), d.base, b, d.scratch); d.lineBy != nil {
+						d.line = d.lineBy.Name
+					}
+				}
 			}
-			if by != nil {
-				f = by.Name
-			}
-			if f != "" && d.line == "" {
-				d.line, d.lineBy = f, by
-			}
-			if d.line != "" && !d.doc {
-				d.schema = d.lineBy
-				return d.line, true
+			// A shape waits whether a line fits one of the user's, and one of the
+			// user's whether a line shows a format that is never taken from us.
+			if settled := d.line != "" && (!shapes[d.line] || d.own != nil || len(d.schemas) == 0); settled && !d.doc {
+				return d.shown(), true
 			}
 		}
 		i = e
@@ -76,6 +81,19 @@ func (d *detector) feed(ln line) (string, bool) {
 		return d.last(), true
 	}
 	return "", false
+}
+
+// shown is the format that the lines show; FormatUnknown when they show none.
+func (d *detector) shown() string {
+	switch {
+	case d.own != nil && (d.line == "" || shapes[d.line]):
+		d.schema = d.own
+		return d.own.Name
+	case d.line != "":
+		d.schema = d.lineBy
+		return d.line
+	}
+	return FormatUnknown
 }
 
 // formatOf names the format that one record shows, or "".
@@ -188,12 +206,11 @@ func (d *detector) last() string {
 		if f := d.document(body); f != "" {
 			return f
 		}
-		if d.line != "" {
-			d.schema = d.lineBy
-			return d.line
+		if f := d.shown(); f != FormatUnknown {
+			return f
 		}
 	case d.records > 0:
-		return FormatUnknown
+		return d.shown()
 	}
 	switch d.hint {
 	case ".json", ".jsonl", ".ndjson":
@@ -260,13 +277,15 @@ func (d *detector) document(b []byte) string {
 	if b[0] == '[' {
 		i = skipSpace(b, 1)
 	}
-	ms := partial(b, i)
-	if d.schema = described(d.schemas, d.base, b, ms); d.schema != nil {
-		return d.schema.Name
-	}
 	f := wholeFormat(b)
 	if f == FormatOpenAI && b[0] == '[' && isCline(d.base, b) {
 		return FormatCline
+	}
+	if f == "" || shapes[f] {
+		if s := described(d.schemas, d.base, b, partial(b, i)); s != nil {
+			d.schema = s
+			return s.Name
+		}
 	}
 	return f
 }

@@ -44,8 +44,10 @@ type Options struct {
 	// object give no turn and are not counted. They are still read, because
 	// turn ids and the queue of typed-ahead prompts depend on them.
 	From int64
-	// Schemas are formats that the user describes. They are tried before the
-	// formats that this package knows, in this order; the first that fits wins.
+	// Schemas are formats that the user describes, tried in this order on each
+	// record that detection sees. The first that fits goes before the shapes that
+	// many formats share (OpenAI messages, ShareGPT, agent loops, flat lines), and
+	// never before another format that this package knows.
 	Schemas []Schema
 }
 
@@ -65,6 +67,7 @@ type Reader struct {
 	inflate *inflated
 	held    []line // lines read for detection
 	schema  *Schema
+	guessed bool
 	parser  parser
 
 	yield func(memory.Turn, error) bool
@@ -119,6 +122,7 @@ func Open(r io.Reader, opt Options) (rd *Reader, err error) {
 	}
 	rd.held = det.held
 	rd.schema = det.schema
+	rd.guessed = shapes[rd.format] || rd.format == FormatUnknown && det.json
 	rd.stats.Format = rd.format
 	rd.parser = rd.newParser()
 	return rd, nil
@@ -154,6 +158,19 @@ func (r *Reader) newParser() parser {
 
 // Format is the detected format; see the Format constants.
 func (r *Reader) Format() string { return r.format }
+
+// Guessed says that the object holds JSON of no known format, or of a shape that
+// many formats share: a schema that is not at hand may describe it.
+func (r *Reader) Guessed() bool { return r.guessed }
+
+// Version is ReaderVersion, and after "+" that of the user's schema by which
+// the object is read: "t2+1a2b3c4d".
+func (r *Reader) Version() string {
+	if r.schema == nil || r.schema.own == "" {
+		return ReaderVersion
+	}
+	return ReaderVersion + "+" + r.schema.own
+}
 
 // Turns yields the turns in file order. A bad line never ends it; an error is
 // one of I/O, is yielded last, and leaves Stats as far as the reading came.

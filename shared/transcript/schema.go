@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
 
@@ -58,6 +60,7 @@ type Schema struct {
 	// Name is the format's name, as Stats.Format has it.
 	Name string
 
+	own           string // version: sha8 of the file; "" of an embedded one
 	files         []string
 	match         []rule
 	conversations paths
@@ -66,6 +69,33 @@ type Schema struct {
 	msg           struct{ role, text, time, id, parent, cwd, branch, tool, callID, failed paths }
 	calls         struct{ list, id, name, arguments paths }
 	roles         map[string]string
+}
+
+// Version tells two files of one name apart: the first eight hex digits of the
+// sha256 of the file.
+func (s *Schema) Version() string { return s.own }
+
+// Rules says in words when a record is one of the schema's; all must hold.
+func (s *Schema) Rules() []string {
+	var out []string
+	if len(s.files) > 0 {
+		out = append(out, "the file is named "+strings.Join(s.files, " or "))
+	}
+	for _, r := range s.match {
+		alternatives := make([]string, len(r.path))
+		for i, keys := range r.path {
+			alternatives[i] = strings.Join(keys, ".")
+		}
+		is := "is there"
+		switch {
+		case r.equals != nil:
+			is = "is " + strings.Join(r.equals, " or ")
+		case r.is != "" && r.is != "any":
+			is = "is of kind " + r.is
+		}
+		out = append(out, strings.Join(alternatives, " or ")+" "+is)
+	}
+	return out
 }
 
 // rule is one condition on a record.
@@ -98,7 +128,7 @@ var builtin = sync.OnceValue(func() []Schema {
 		b, err := schemaFiles.ReadFile("schemas/" + name + ".yaml")
 		if err == nil {
 			var s Schema
-			if s, err = ParseSchema(name+".yaml", b); err == nil {
+			if s, err = parseSchema(name+".yaml", b); err == nil {
 				out = append(out, s)
 			}
 		}
@@ -119,10 +149,34 @@ var kindBytes = map[string]string{"array": "[", "object": "{", "string": `"`, "n
 
 var schemaName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
+// reserved are the names of our own formats.
+var reserved = []string{
+	FormatClaude, FormatPi, FormatFlat, FormatMarkdown, FormatText, FormatCodex, FormatGemini, FormatCursor, FormatAider, FormatOpenAI, FormatShareGPT, FormatTRL,
+	FormatChatGPT, FormatClaudeAI, FormatOpenCode, FormatLoop, FormatCline, FormatGit, FormatBundle, FormatUnknown, FormatEmpty,
+}
+
+// ValidSchemaName reports whether a user's schema may have this name: a-z, 0-9
+// and "-", at most 40 characters, and no format of our own.
+func ValidSchemaName(name string) bool {
+	return schemaName.MatchString(name) && !slices.Contains(reserved, name)
+}
+
 // ParseSchema reads a schema; name stands in errors as "name:line". It is
-// strict: an unknown or repeated field, a wrong kind of value, an unknown role
-// and an anchor are fault.Invalid, with the line.
+// strict: what shared/strictyaml refuses, an unknown role or kind of value and
+// the name of a format of our own are fault.Invalid, with the line.
 func ParseSchema(name string, data []byte) (Schema, error) {
+	s, err := parseSchema(name, data)
+	if err == nil && !ValidSchemaName(s.Name) {
+		err = fault.At(fault.Invalid, name, "choose another name", "%q is a format that is read without a schema", s.Name)
+	}
+	if err != nil {
+		return Schema{}, err
+	}
+	s.own = string(memory.Sum(data))[:8]
+	return s, nil
+}
+
+func parseSchema(name string, data []byte) (Schema, error) {
 	f := schemaFile{strictyaml.File{Name: name, Noun: "schema", MaxBytes: MaxSchemaBytes}}
 	root, err := f.Root(data)
 	if err != nil {

@@ -154,7 +154,7 @@ func TestEmbeddedSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := transcript.ParseSchema(f, b)
+		s, err := transcript.ParseEmbedded(f, b)
 		if err != nil {
 			t.Fatal(err)
 		}
