@@ -67,7 +67,7 @@ func splitKey(key string) (project, name, origin string, err error) {
 // admit reads the object whole and admits what is new in it. fault.Conflict
 // means that another admission came between: read again.
 func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions) (eventlog.Receipt, error) {
-	r := eventlog.Receipt{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, At: f.cfg.Now().UTC()}
+	r := eventlog.Receipt{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, Schemas: f.schemas.Version, At: f.cfg.Now().UTC()}
 	refuse := func(outcome string, err error) (eventlog.Receipt, error) {
 		r.Outcome, r.Reason = outcome, err.Error()
 		if hint := fault.HintOf(err); hint != "" {
@@ -98,12 +98,21 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 	defer body.Close()
 	r.ETag = info.ETag // what is read, should it have been replaced since the notification
 
-	rd, err := transcript.Open(body, transcript.Options{Object: name, ModTime: info.ModTime})
+	rd, err := transcript.Open(body, transcript.Options{Object: name, ModTime: info.ModTime, Schemas: f.schemas.Good()})
 	if err != nil {
 		if fault.Is(err, fault.Invalid) || fault.Is(err, fault.Corrupt) {
 			return refuse(OutcomeUnsupported, err)
 		}
 		return r, err
+	}
+	if broken := f.schemas.Broken(); broken != nil && rd.Guessed() {
+		// Read as a shape that many formats share it would be admitted for good,
+		// perhaps with the wrong speakers. When the schema is mended it is read again.
+		why := fault.At(fault.Invalid, "", "mend the schema: mem schema list", "put off, since it may be of a format whose schema can not be read: %v", broken)
+		if err := f.bury(ctx, r, why); err != nil {
+			return r, err
+		}
+		return refuse(OutcomeUnsupported, why)
 	}
 	in := &intake{f: f, opt: opt, name: name, project: project, parts: map[string]*part{}}
 	if project == autoProject {
@@ -148,11 +157,16 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 			r.Outcome, r.Reason = OutcomeRefused, damaged(st)
 		case rd.Format() == transcript.FormatUnknown && st.Counts.Bad+st.Counts.Records > 0:
 			r.Outcome, r.Reason = OutcomeUnsupported, "in no format that is read"
+		case rd.Guessed() && len(st.Unknown) > 0:
+			r.Outcome, r.Reason = OutcomeUnsupported, "in no format that is read: it looks like "+rd.Format()+", and nothing in it is understood"
 		case st.Counts.TooLong > 0:
 			r.Outcome, r.Reason = OutcomeRefused, fmt.Sprintf("no line of at most %d MiB", transcript.MaxLineBytes>>20)
 		}
 		if r.Outcome == OutcomeEmpty {
 			return r, nil
+		}
+		if rd.Guessed() && r.Outcome == OutcomeUnsupported {
+			hint += "; mem schema add teaches its format"
 		}
 		return r, f.bury(ctx, r, fault.At(fault.Invalid, "", hint, "%s", r.Reason))
 	}
@@ -202,7 +216,7 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 				return r, fault.New(fault.Conflict, "another part of the same session was admitted")
 			}
 		}
-		src := p.source(f, st, rd.Format(), origin, info)
+		src := p.source(f, st, rd, origin, info)
 		pieces := split(p.chunks, f.cfg.PartBytes)
 		for i, chunks := range pieces {
 			one := src
@@ -458,7 +472,7 @@ func (in *intake) flush(ctx context.Context) error {
 	return nil
 }
 
-func (p *part) source(f *Function, st *transcript.Stats, format, origin string, info objstore.Info) memory.Source {
+func (p *part) source(f *Function, st *transcript.Stats, rd *transcript.Reader, origin string, info objstore.Info) memory.Source {
 	counts := st.Counts
 	counts.Duplicates += p.duplicates
 	counts.Redactions = p.chunker.Redactions()
@@ -471,7 +485,7 @@ func (p *part) source(f *Function, st *transcript.Stats, format, origin string, 
 		V: memory.Version, Type: memory.TypeSource, Level: memory.LevelNone,
 		Tenant: f.cfg.Tenant, Project: p.project,
 		Object: f.cfg.Inbox.Name() + "/" + info.Key, ETag: info.ETag,
-		Format: format, ReaderVersion: transcript.ReaderVersion,
+		Format: rd.Format(), ReaderVersion: rd.Version(),
 		RawSHA256: st.RawSHA256, SizeBytes: st.SizeBytes,
 		Session: p.session, Cwds: p.cwds, From: p.from, To: st.Consumed, PrefixSHA256: st.PrefixSHA256,
 		Origin: origin, ChunkPolicy: memory.ChunkPolicy, RedactRules: f.redact.Version(),

@@ -39,6 +39,10 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("PUT /memory/files/{project}/{name...}", f.putFile)
 	mux.HandleFunc("GET /memory/ingest/{job}", f.getJob)
 	mux.HandleFunc("POST /memory/scrub", f.postScrub)
+	mux.HandleFunc("GET /memory/schemas", f.listSchemas)
+	mux.HandleFunc("POST /memory/schemas", f.addSchema)
+	mux.HandleFunc("GET /memory/schemas/{name}", f.getSchema)
+	mux.HandleFunc("DELETE /memory/schemas/{name}", f.removeSchema)
 }
 
 // learnRequest is the body of POST /memory/learn (brief D1).

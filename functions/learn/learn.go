@@ -61,8 +61,9 @@ type Function struct {
 	admits *admitIndex
 	// one admission at a time in this process: racing ones would only redo
 	// each other's work (the append is the fence, not this lock).
-	mu     sync.Mutex
-	redact *redact.Redactor // of the admission under way; guarded by mu
+	mu      sync.Mutex
+	redact  *redact.Redactor // of the admission under way; guarded by mu
+	schemas catalog.Schemas  // the same
 }
 
 // New checks cfg and fills its defaults.
@@ -145,7 +146,8 @@ type Result struct {
 	asked   bool // the ad-hoc question of this request was asked before
 }
 
-// Object admits one object version. A version that has a receipt costs one GET.
+// Object admits one object version. A version that was admitted costs one GET; one
+// that was not is read again when the schemas have changed since.
 func (f *Function) Object(ctx context.Context, o event.Object) (Result, error) {
 	return f.object(ctx, o, objectOptions{})
 }
@@ -162,6 +164,13 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 		if err != nil {
 			return Result{}, err
 		}
+		if ok && !r.Final() {
+			s, err := f.cfg.Catalog.Schemas(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			ok = r.Schemas == s.Version
+		}
 		if ok {
 			return Result{Receipt: r, Repeat: true}, nil
 		}
@@ -169,6 +178,9 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.redact, err = f.redactor(ctx); err != nil {
+		return Result{}, err
+	}
+	if f.schemas, err = f.cfg.Catalog.Schemas(ctx); err != nil {
 		return Result{}, err
 	}
 	// Each loss means that another admission stands; it is read and counted

@@ -16,21 +16,63 @@ import (
 )
 
 // Pending lists the objects of the inbox that have no receipt, in the order in
-// which a sweep admits them: by (Last-Modified, key). It costs two listings,
-// not a request an object.
+// which a sweep admits them: by (Last-Modified, key). It costs three listings and
+// a GET, not a request an object. When the schemas have changed since the last
+// sweep, what was refused before is pending too.
 func (f *Function) Pending(ctx context.Context) (_ []event.Object, err error) {
+	p, err := f.pending(ctx)
+	return p.objects, err
+}
+
+// backlog is what a sweep has to do.
+type backlog struct {
+	objects []event.Object
+	schemas string // their version
+	moved   bool   // the last sweep knew another one
+	etag    string // of the pointer that says so
+}
+
+func (f *Function) pending(ctx context.Context) (p backlog, err error) {
 	defer fault.Wrap(&err, "pending objects")
+	schemas, err := f.cfg.Catalog.Schemas(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.schemas = schemas.Version
+	swept, etag, err := f.cfg.Catalog.SweptSchemas(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.etag, p.moved = etag, swept != p.schemas
+	var refused map[string]bool
+	if p.moved {
+		if refused, err = f.refused(ctx); err != nil {
+			return p, err
+		}
+	}
 	done, err := f.cfg.Log.ReceiptIDs(ctx)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	var infos []objstore.Info
 	for info, err := range f.cfg.Inbox.List(ctx, "") {
 		if err != nil {
-			return nil, err
+			return p, err
 		}
-		if strings.HasSuffix(info.Key, "/") || done[eventlog.ReceiptID(f.cfg.Inbox.Name(), info.Key, info.ETag)] {
+		if strings.HasSuffix(info.Key, "/") {
 			continue
+		}
+		if id := eventlog.ReceiptID(f.cfg.Inbox.Name(), info.Key, info.ETag); done[id] {
+			if !refused[f.cfg.Inbox.Name()+"/"+info.Key] {
+				continue
+			}
+			r, ok, err := f.cfg.Log.ReceiptByID(ctx, id)
+			if err != nil {
+				return p, err
+			}
+			if ok && (r.Final() || r.Schemas == p.schemas) {
+				continue
+			}
 		}
 		infos = append(infos, info)
 	}
@@ -40,9 +82,26 @@ func (f *Function) Pending(ctx context.Context) (_ []event.Object, err error) {
 		}
 		return strings.Compare(a.Key, b.Key)
 	})
-	out := make([]event.Object, len(infos))
+	p.objects = make([]event.Object, len(infos))
 	for i, info := range infos {
-		out[i] = event.Object{Bucket: f.cfg.Inbox.Name(), Key: info.Key, ETag: info.ETag, SizeBytes: info.SizeBytes}
+		p.objects[i] = event.Object{Bucket: f.cfg.Inbox.Name(), Key: info.Key, ETag: info.ETag, SizeBytes: info.SizeBytes}
+	}
+	return p, nil
+}
+
+// refused names the objects that have a dead letter of this function: all that
+// is in no format that is read, and little else.
+func (f *Function) refused(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	for d, err := range f.cfg.Log.DeadLetters(ctx) {
+		switch {
+		case fault.Is(err, fault.Corrupt):
+			continue // mem dead shows it
+		case err != nil:
+			return nil, err
+		case d.Function == f.Name() && d.Key != "":
+			out[d.Key] = true
+		}
 	}
 	return out, nil
 }
@@ -51,10 +110,11 @@ func (f *Function) Pending(ctx context.Context) (_ []event.Object, err error) {
 // does not hold up the others; the first error is returned at the end, so that
 // the broker tries again.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
-	pending, err := f.Pending(ctx)
+	p, err := f.pending(ctx)
 	if err != nil {
 		return nil, err
 	}
+	pending, whole := p.objects, true
 	start := f.cfg.Now()
 	var out []ce.Event
 	var first error
@@ -72,7 +132,13 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 			out = append(out, event.New(event.SweepRequested, f.Name(), event.Sweep{
 				Tenant: f.cfg.Tenant, At: f.cfg.Now().UTC().Format(time.RFC3339Nano),
 			}))
+			whole = false
 			break
+		}
+	}
+	if whole && first == nil && p.moved {
+		if err := f.cfg.Catalog.SetSweptSchemas(ctx, p.schemas, p.etag); err != nil && !fault.Is(err, fault.Conflict) {
+			first = err
 		}
 	}
 	if first != nil && f.cfg.Publish != nil && len(out) > 0 {

@@ -1,5 +1,6 @@
 // Package catalog is what a project asks and which stream answers: standing
-// questions, ad-hoc questions and serving pointers as they stand in the bucket.
+// questions, ad-hoc questions and serving pointers as they stand in the bucket;
+// and what a tenant configures: mappings, redaction patterns, schemas.
 //
 // Invariant: the stream of a question follows from its wording (DESIGN section
 // 3). A reworded question is a new stream, back-filled while the old one
@@ -10,6 +11,8 @@
 //	config/<tenant>/<project>/questions.yaml        standing questions (shared/questions); absent means the default set
 //	config/<tenant>/projects.yaml                   mapping from folders to projects
 //	config/<tenant>/redact.yaml                     the user's own redaction patterns (shared/redact); absent means none
+//	config/<tenant>/_schemas/<name>.yaml            formats that the user describes (shared/transcript)
+//	ops/pointer/<tenant>/_schemas/swept             {"version":"1a2b3c4d"}: see SweptSchemas
 //	config/<tenant>/<project>/adhoc/<stream>.json   one request's question: {"stream":"adhoc-1a2b3c4d","question":…,"admit":7,…}
 //	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"}}
 //
@@ -49,6 +52,8 @@ type Catalog struct {
 	log    *eventlog.Log
 	tenant string
 	adhoc  sync.Map // key -> Adhoc: such an object never changes
+
+	schemas sync.Map // key -> SchemaFile, as last read: its ETag says whether it still stands
 }
 
 // New gives the catalog of a tenant in the log bucket.

@@ -46,8 +46,13 @@ type Receipt struct {
 	Parts   []ReceiptPart  `json:"parts,omitempty"`
 	Reason  string         `json:"reason,omitempty"` // for people; no transcript text
 	Counts  *memory.Counts `json:"counts,omitempty"`
-	At      time.Time      `json:"at"` // UTC
+	Schemas string         `json:"schemas,omitempty"` // version of the user's schemas that stood, catalog.Schemas
+	At      time.Time      `json:"at"`                // UTC
 }
+
+// Final says that the log holds the object's parts: a later reading changes
+// nothing.
+func (r Receipt) Final() bool { return outcomes[r.Outcome] }
 
 // ReceiptPart is one part that the object gave, or that was known already.
 type ReceiptPart struct {

@@ -110,6 +110,7 @@ func TestRefused(t *testing.T) {
 		{"GET", "/memory/query?query=x"}, {"POST", "/memory/query"}, {"POST", "/memory/learn"}, {"GET", "/memory/projects"}, {"GET", "/memory/log"},
 		{"GET", "/memory/why?sha256=x"}, {"GET", "/memory/verify"}, {"POST", "/memory/rebuild"}, {"GET", "/memory/questions?project=shop"}, {"POST", "/memory/questions"},
 		{"DELETE", "/memory/questions/a?project=shop"}, {"PUT", "/memory/files/shop/a?sha256=x"}, {"GET", "/memory/ingest/x"}, {"GET", "/memory/wait"},
+		{"GET", "/memory/schemas"}, {"POST", "/memory/schemas"}, {"GET", "/memory/schemas/a"}, {"DELETE", "/memory/schemas/a"},
 		{"GET", "/memory/status"}, {"GET", "/memory/dead"}, {"POST", "/memory/sweep"}, {"POST", "/events"},
 	}
 	for name, tc := range map[string]struct {
