@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru/gateeval"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -23,8 +24,9 @@ import (
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
-// read opens a transcript of this disk.
-func read(path string) (*os.File, *transcript.Reader, error) {
+// read opens a transcript of this disk. schemas are formats that the caller
+// describes, in the order in which they are tried.
+func read(path string, schemas ...transcript.Schema) (*os.File, *transcript.Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, fault.As(fault.Invalid, err)
@@ -36,7 +38,7 @@ func read(path string) (*os.File, *transcript.Reader, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	r, err := transcript.Open(f, transcript.Options{Object: path, ModTime: st.ModTime()})
+	r, err := transcript.Open(f, transcript.Options{Object: path, ModTime: st.ModTime(), Schemas: schemas})
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
@@ -63,13 +65,23 @@ func rawSHA(path string) (sha memory.SHA, err error) {
 
 func (a *app) cmdRead() *cobra.Command {
 	var stats bool
+	var files []string
 	c := &cobra.Command{
 		Use:   "read FILE…",
 		Short: "Read a transcript without a server: its turns, or what it holds (--stats)",
-		Args:  cobra.MinimumNArgs(1),
+		Long: `Read a transcript without a server: its turns, or what it holds (--stats).
+
+--schema tries a description of a format before it is stored by mem schema add;
+repeat it to try several together. They are tried in the order of their names,
+as the server does.`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			schemas, err := readSchemas(files)
+			if err != nil {
+				return err
+			}
 			for _, path := range args {
-				if err := a.read(path, stats); err != nil {
+				if err := a.read(path, stats, schemas); err != nil {
 					return err
 				}
 			}
@@ -77,11 +89,12 @@ func (a *app) cmdRead() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&stats, "stats", false, "print counts instead of turns")
+	c.Flags().StringArrayVar(&files, "schema", nil, "also read the format that this YAML file describes")
 	return c
 }
 
-func (a *app) read(path string, stats bool) error {
-	f, r, err := read(path)
+func (a *app) read(path string, stats bool, schemas []transcript.Schema) error {
+	f, r, err := read(path, schemas...)
 	if err != nil {
 		return err
 	}
@@ -109,6 +122,9 @@ func (a *app) read(path string, stats bool) error {
 		}
 	}
 	st := r.Stats()
+	if len(schemas) > 0 && r.Version() == transcript.ReaderVersion {
+		fmt.Fprintf(a.err, "mem: %s is read as %s, by none of the schemas given\n", path, r.Format())
+	}
 	why := st.Unsupported
 	if !stats && r.Format() == transcript.FormatUnknown && st.Bad+st.Records > 0 {
 		why = "in no format that is read"
@@ -119,7 +135,7 @@ func (a *app) read(path string, stats bool) error {
 				return err
 			}
 		}
-		return fault.At(fault.Invalid, path, cmp.Or(transcript.Hint(st.Unsupported), "docs/UPLOAD.md lists the formats that are read"), "%s", why)
+		return fault.At(fault.Invalid, path, cmp.Or(transcript.Hint(st.Unsupported), "docs/UPLOAD.md lists the formats that are read, and how to describe another"), "%s", why)
 	}
 	if !stats {
 		return nil
@@ -281,6 +297,14 @@ func (a *app) doctor(ctx context.Context) error {
 				err = fault.At(fault.Unavailable, "", "mem dead lists them", "%d dead letters", len(dead.Dead))
 			}
 			add("dead letters", err, "none")
+			var schemas learn.Schemas
+			err = c.get(ctx, "/memory/schemas", &schemas)
+			for _, s := range schemas.Schemas {
+				if s.Error != "" && err == nil {
+					err = fault.At(fault.Invalid, "", cmp.Or(s.Hint, "mem schema list"), "%s", s.Error)
+				}
+			}
+			add("schemas", err, fmt.Sprintf("%d, all read", len(schemas.Schemas)))
 		}
 		if a.getenv("MNEME_URL") == "" || a.dir != "" {
 			add("s3 endpoint", wire.ProbeS3(ctx, a.folder()), "answers, and takes the key")
