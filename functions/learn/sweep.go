@@ -44,15 +44,16 @@ func (f *Function) pending(ctx context.Context) (p backlog, err error) {
 		return p, err
 	}
 	p.etag, p.moved = etag, swept != p.schemas
+	done, err := f.cfg.Log.ReceiptIDs(ctx)
+	if err != nil {
+		return p, err
+	}
+	// After the receipts: a dead letter is written before its receipt.
 	var refused map[string]bool
 	if p.moved {
 		if refused, err = f.refused(ctx); err != nil {
 			return p, err
 		}
-	}
-	done, err := f.cfg.Log.ReceiptIDs(ctx)
-	if err != nil {
-		return p, err
 	}
 	var infos []objstore.Info
 	for info, err := range f.cfg.Inbox.List(ctx, "") {

@@ -195,3 +195,34 @@ func TestGuessed(t *testing.T) {
 		}
 	}
 }
+
+// The example of docs/UPLOAD.md reads as the page says.
+func TestSchemaOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "UPLOAD.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## A format of your own\n")
+	block := func(kind string) string {
+		_, rest, ok := strings.Cut(section, "```"+kind+"\n")
+		text, _, end := strings.Cut(rest, "```\n")
+		if !ok || !end {
+			t.Fatalf("the section has no block of %s", kind)
+		}
+		return text
+	}
+	data, own := block("json"), schema(t, block("yaml"))
+	turns, r := read(t, data, transcript.Options{Object: "monday.jsonl", Schemas: []transcript.Schema{own}})
+	checkPieces(t, data, turns)
+	want := []string{
+		"user text: The till rounds to 5 cents from March on, because the small coins go away.",
+		"assistant text: I look at the tests first.", "assistant tool_call bash: go test ./till", "tool tool_result bash error: FAIL till/round",
+	}
+	if d := cmp.Diff(want, brief(turns)); d != "" {
+		t.Errorf("turns (-want +got):\n%s", d)
+	}
+	if !strings.Contains(section, "`"+r.Version()+"`") || !strings.Contains(section, "\nstand-up  "+own.Version()+"  new\n  fits where "+strings.Join(own.Rules(), "; ")+"\n") {
+		t.Errorf("the page does not say %s, or what it fits: %v", r.Version(), own.Rules())
+	}
+}
