@@ -345,37 +345,43 @@ func TestSchemaRoutes(t *testing.T) {
 }
 
 // TestSchemaSweepKilled: a process that ends at each store call of the sweep
-// that a new schema asks for leaves the object to the next one, which admits it
-// once.
+// that a new schema asks for, or loses that call alone, leaves the object to the
+// next sweep, which admits it once.
 func TestSchemaSweepKilled(t *testing.T) {
 	t.Parallel()
 	base := functest.New(t, functest.Options{})
 	opt := functest.Options{Count: functest.Coarse, Graph: base.Graph, Lexical: base.Lexical} // learn writes no index
-	for _, effect := range []bool{false, true} {
+	type disturb func(s *functest.Stores, n int) (reached func() bool)
+	for name, fail := range map[string]disturb{
+		"killed before": func(s *functest.Stores, n int) func() bool { return s.DieAt(n, false, errKilled) },
+		"killed after":  func(s *functest.Stores, n int) func() bool { return s.DieAt(n, true, errKilled) },
+		"lost before":   func(s *functest.Stores, n int) func() bool { return s.FailOnce(n, false, errKilled) },
+		"lost after":    func(s *functest.Stores, n int) func() bool { return s.FailOnce(n, true, errKilled) },
+	} {
 		for n := 0; ; n++ {
 			w := functest.New(t, opt)
 			receive(t, w, w.Put("shop/run.jsonl", []byte(acmeLog)))
 			putSchema(t, w, schemaKey, acme)
 			sweep := event.New(event.SweepRequested, "test", event.Sweep{Tenant: functest.Tenant, At: "2026-03-01T12:00:00Z"})
-			reached := w.Stores.DieAt(n, effect, errKilled)
+			reached := fail(w.Stores, n)
 			_, err := w.Learn.Handle(t.Context(), sweep)
 			died := reached()
 			w.Stores.Fail(nil, nil)
-			if died && !effect && err == nil {
-				t.Fatalf("call %d failed, and the sweep says it is done", n)
+			if died && name == "killed before" && err == nil {
+				t.Fatalf("%s call %d: the sweep says it is done", name, n)
 			}
 			after := opt
 			after.From = w
 			next := functest.New(t, after)
 			if _, err := next.Learn.Handle(t.Context(), sweep); err != nil {
-				t.Fatalf("call %d: %v", n, err)
+				t.Fatalf("%s call %d: %v", name, n, err)
 			}
 			if src, _ := source(t, next); src.Format != "acme-log" || pending(t, next) != 0 {
-				t.Fatalf("call %d: %+v", n, src)
+				t.Fatalf("%s call %d: %+v", name, n, src)
 			}
 			if !died {
 				if n < 8 {
-					t.Fatalf("only %d calls", n)
+					t.Fatalf("%s: only %d calls", name, n)
 				}
 				break
 			}
