@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 //	fields PATH NAME…         stdout is JSON (the first line of it) that has these fields at PATH
 //	jsonlines NAME…           each line of stdout is a JSON object that has these fields
 //	bytes FILE QUOTED         write a Go string literal into FILE
+//	holds FOLDER TEXT         a file below FOLDER holds TEXT
 func TestScript(t *testing.T) {
 	t.Parallel()
 	path, err := binary()
@@ -41,7 +44,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": scriptExit, "ready": scriptReady, "fields": scriptFields, "jsonlines": scriptLines,
-			"bytes": scriptBytes,
+			"bytes": scriptBytes, "holds": scriptHolds,
 		},
 	})
 }
@@ -134,4 +137,27 @@ func scriptBytes(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := strconv.Unquote(`"` + args[1] + `"`)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(s), 0o600))
+}
+
+func scriptHolds(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: holds FOLDER TEXT")
+	}
+	var found []string
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a merge of the index has removed it
+		}
+		if bytes.Contains(b, []byte(args[1])) {
+			found = append(found, path)
+		}
+		return err
+	}))
+	if (len(found) > 0) == neg {
+		ts.Fatalf("%d files hold %q: %s", len(found), args[1], strings.Join(found, " "))
+	}
 }

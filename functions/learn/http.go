@@ -39,6 +39,8 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("PUT /memory/files/{project}/{name...}", f.putFile)
 	mux.HandleFunc("GET /memory/ingest/{job}", f.getJob)
 	mux.HandleFunc("POST /memory/scrub", f.postScrub)
+	mux.HandleFunc("GET /memory/redact", f.getPatterns)
+	mux.HandleFunc("POST /memory/redact", f.setPatterns)
 	mux.HandleFunc("GET /memory/schemas", f.listSchemas)
 	mux.HandleFunc("POST /memory/schemas", f.addSchema)
 	mux.HandleFunc("GET /memory/schemas/{name}", f.getSchema)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
 
@@ -63,6 +64,9 @@ func (f *Function) Scrub(ctx context.Context, project string, dry bool, progress
 		return out, err
 	}
 	if project != "" {
+		if !slices.Contains(projects, project) {
+			return out, fault.At(fault.NotFound, "project "+project, "", "nothing is stored of such a project")
+		}
 		projects = []string{project}
 	}
 	cfg := scrub.Config{

@@ -110,20 +110,60 @@ func (c *Catalog) Mappings(ctx context.Context) (_ questions.Projects, err error
 	return questions.ParseProjects(key, b)
 }
 
+// PatternFile is the file of the tenant's own redaction patterns.
+type PatternFile struct {
+	Data     []byte // as it stands; nil where there is none
+	ETag     string
+	Patterns []redact.Pattern
+	Err      error // fault.Invalid with its line: nothing is admitted meanwhile
+}
+
+func (c *Catalog) patternKey() string { return "config/" + c.tenant + "/redact.yaml" }
+
+// PatternFile reads the tenant's own redaction patterns, broken or not.
+func (c *Catalog) PatternFile(ctx context.Context) (f PatternFile, err error) {
+	defer fault.Wrap(&err, "redaction patterns")
+	b, info, err := c.bucket.ReadAll(ctx, c.patternKey(), redact.MaxPatternFile)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	f.Data, f.ETag = b, info.ETag
+	f.Patterns, f.Err = redact.ParsePatterns(c.patternKey(), b)
+	return f, nil
+}
+
 // Patterns returns the tenant's own redaction patterns; none when there is no
 // file. A file that can not be read as it stands gives fault.Invalid with its
 // line: what it was to mask must not be stored meanwhile.
-func (c *Catalog) Patterns(ctx context.Context) (_ []redact.Pattern, err error) {
-	defer fault.Wrap(&err, "redaction patterns")
-	key := "config/" + c.tenant + "/redact.yaml"
-	b, _, err := c.bucket.ReadAll(ctx, key, redact.MaxPatternFile)
-	if errors.Is(err, objstore.ErrNotFound) {
-		return nil, nil
+func (c *Catalog) Patterns(ctx context.Context) ([]redact.Pattern, error) {
+	f, err := c.PatternFile(ctx)
+	if err == nil {
+		err = f.Err
 	}
+	return f.Patterns, err
+}
+
+// SavePatterns writes the file, in the place of the one that stands; file names
+// the bytes in errors. One that changes meanwhile gives fault.Conflict.
+func (c *Catalog) SavePatterns(ctx context.Context, file string, data []byte) (_ []redact.Pattern, err error) {
+	defer fault.Wrap(&err, "save redaction patterns")
+	ps, err := redact.ParsePatterns(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return redact.ParsePatterns(key, b)
+	old, err := c.PatternFile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if old.ETag == "" {
+		_, err = c.bucket.Create(ctx, c.patternKey(), data)
+	} else {
+		_, err = c.bucket.Replace(ctx, c.patternKey(), data, old.ETag)
+	}
+	return ps, err
 }
 
 // Adhoc is the question of one request.

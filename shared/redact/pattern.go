@@ -76,27 +76,34 @@ func ParsePatterns(name string, data []byte) (out []Pattern, err error) {
 const patternHint = "see docs/FORMATS.md, redact.yaml"
 
 func parsePattern(f strictyaml.File, n *strictyaml.Node) (p Pattern, err error) {
-	text := func(name string, to *string) func(*strictyaml.Node) error {
-		return func(n *strictyaml.Node) (err error) { *to, err = f.String(n, name); return err }
+	name, expr := n, n
+	text := func(field string, to *string, at **strictyaml.Node) func(*strictyaml.Node) error {
+		return func(n *strictyaml.Node) (err error) {
+			if at != nil {
+				*at = n
+			}
+			*to, err = f.String(n, field)
+			return err
+		}
 	}
 	err = f.Mapping(n, "a pattern", strictyaml.Fields{
-		"name": text("name", &p.Name), "regexp": text("regexp", &p.Regexp), "keyword": text("keyword", &p.Keyword),
+		"name": text("name", &p.Name, &name), "regexp": text("regexp", &p.Regexp, &expr), "keyword": text("keyword", &p.Keyword, nil),
 	})
 	switch {
 	case err != nil:
 		return p, err
 	case !patternName.MatchString(p.Name):
-		return p, f.Fault(n, patternHint, "name %q: want small letters, digits and _, at most 40", p.Name)
+		return p, f.Fault(name, patternHint, "name %q: want small letters, digits and _, at most 40", p.Name)
 	case p.Regexp == "":
 		return p, f.Fault(n, patternHint, "regexp is missing")
 	case len(p.Regexp) > maxPatternBytes:
-		return p, f.Fault(n, patternHint, "regexp has %d bytes, at most %d are allowed", len(p.Regexp), maxPatternBytes)
+		return p, f.Fault(expr, patternHint, "regexp has %d bytes, at most %d are allowed", len(p.Regexp), maxPatternBytes)
 	}
 	if p.re, err = regexp.Compile(p.Regexp); err != nil {
-		return p, f.Fault(n, patternHint, "regexp: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return p, f.Fault(expr, patternHint, "regexp: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if p.re.MatchString("") {
-		return p, f.Fault(n, patternHint, "regexp matches the empty text")
+		return p, f.Fault(expr, patternHint, "regexp matches the empty text")
 	}
 	return p, nil
 }

@@ -111,6 +111,7 @@ func TestRefused(t *testing.T) {
 		{"GET", "/memory/why?sha256=x"}, {"GET", "/memory/verify"}, {"POST", "/memory/rebuild"}, {"GET", "/memory/questions?project=shop"}, {"POST", "/memory/questions"},
 		{"DELETE", "/memory/questions/a?project=shop"}, {"PUT", "/memory/files/shop/a?sha256=x"}, {"GET", "/memory/ingest/x"}, {"GET", "/memory/wait"},
 		{"GET", "/memory/schemas"}, {"POST", "/memory/schemas"}, {"GET", "/memory/schemas/a"}, {"DELETE", "/memory/schemas/a"},
+		{"GET", "/memory/redact"}, {"POST", "/memory/redact"}, {"POST", "/memory/scrub"},
 		{"GET", "/memory/status"}, {"GET", "/memory/dead"}, {"POST", "/memory/sweep"}, {"POST", "/events"},
 	}
 	for name, tc := range map[string]struct {
