@@ -35,13 +35,16 @@ func (q *queue) dequeue() {
 
 func (q *queue) clear() { q.waiting = nil }
 
-// remove takes the prompt of that text, or the oldest when content is 0 or
-// unknown.
+// remove takes the prompt of that text, or the oldest when content is 0: false
+// when none waits.
 func (q *queue) remove(content uint64) (queued, bool) {
-	if len(q.waiting) == 0 {
+	k := 0
+	if content != 0 {
+		k = slices.IndexFunc(q.waiting, func(x queued) bool { return x.hash == content })
+	}
+	if k < 0 || k >= len(q.waiting) {
 		return queued{}, false
 	}
-	k := max(0, slices.IndexFunc(q.waiting, func(x queued) bool { return content != 0 && x.hash == content }))
 	x := q.waiting[k]
 	q.waiting = slices.Delete(slices.Clone(q.waiting), k, k+1)
 	return x, true
@@ -95,24 +98,19 @@ func (c *claude) queued(v *envelope) {
 	b := v.rec.b
 	switch text(b, v.op) {
 	case "enqueue":
-		x := queued{turn: c.turn(v, memory.RoleUser, memory.KindSteering, memory.TrustUser)}
-		if x.turn.Pieces = c.texts(v, v.content); len(x.turn.Pieces) > 0 {
-			x.hash = c.words(x.turn.Pieces)
-		}
-		x.turn.ID = c.sessionID() + "/queue-" + string(memory.Sum(b[v.rec.at.s:v.rec.at.e]))[:16]
-		c.queue.enqueue(x)
+		c.queue.enqueue(c.typed(v))
 	case "dequeue":
 		c.queue.dequeue()
 	case "popAll":
 		c.queue.clear()
 	case "remove":
-		content := uint64(0)
-		if ps := c.texts(v, v.content); len(ps) > 0 {
-			content = c.words(ps)
-		}
-		x, ok := c.queue.remove(content)
+		own := c.typed(v)
+		x, ok := c.queue.remove(own.hash)
 		if !ok {
-			return
+			// It was typed before the file begins, as in a slice of a session.
+			if x = own; x.hash == 0 {
+				return
+			}
 		}
 		if _, ok := c.records[x.hash]; ok {
 			c.r.stats.drop("steering_repeated")
@@ -130,6 +128,16 @@ func (c *claude) queued(v *envelope) {
 			}
 		}
 	}
+}
+
+// typed is the prompt that a record of the queue holds.
+func (c *claude) typed(v *envelope) queued {
+	x := queued{turn: c.turn(v, memory.RoleUser, memory.KindSteering, memory.TrustUser)}
+	if x.turn.Pieces = c.texts(v, v.content); len(x.turn.Pieces) > 0 {
+		x.hash = c.words(x.turn.Pieces)
+	}
+	x.turn.ID = c.sessionID() + "/queue-" + string(memory.Sum(v.rec.b[v.rec.at.s:v.rec.at.e]))[:16]
+	return x
 }
 
 // texts are the texts of a prompt that stands as a string, or as a list of
