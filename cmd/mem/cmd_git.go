@@ -4,18 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gitlog"
 )
 
 // learnGit uploads the history of a repository, or of a bundle, as far as HEAD
@@ -96,11 +95,7 @@ func gitFileName(repo string) string {
 	if abs, err := filepath.Abs(repo); err == nil {
 		repo = abs
 	}
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(repo), ".git"), ".bundle")
-	if name == "" || name == "." || name == string(filepath.Separator) {
-		name = "repository"
-	}
-	return name + ".git-log.jsonl"
+	return gitlog.FileName(filepath.Base(repo))
 }
 
 // gitRepo runs git on a folder.
@@ -180,46 +175,20 @@ func (g gitRepo) shallow(ctx context.Context) bool {
 	return err == nil && out == "true"
 }
 
-// gitCommit is one line of a git log (shared/transcript, format git-log).
-type gitCommit struct {
-	Type    string    `json:"type"` // commit
-	SHA     string    `json:"sha"`
-	Parents []string  `json:"parents"`
-	Author  string    `json:"author"`
-	Email   string    `json:"email"`
-	Date    string    `json:"date"`    // of the author, with the offset of the place
-	Message string    `json:"message"` // subject, blank line, body; ends with LF
-	Files   []gitFile `json:"files"`
-	Symbols []string  `json:"symbols"` // names that the diff declares or stands in
-}
-
-type gitFile struct {
-	Status string `json:"status"` // A, M, D or T, as git log --name-status
-	Path   string `json:"path"`
-}
-
-// Bounds on what one commit lists: a commit of more files is one of vendored or
-// generated ones.
-const (
-	maxGitFiles   = 100
-	maxGitSymbols = 100
-)
-
 // gitFormat begins each commit with a NUL at a line's start, where neither a
 // message nor a diff can have one.
-const gitFormat = "%x00%H%x00%P%x00%an%x00%ae%x00%aI%x00%B%x00"
+const gitFormat = "%x00%H%x00%P%x00%an%x00%ae%x00%ad%x00%B%x00"
 
 // gitLogArgs fix everything that a person's configuration could change, so that
 // the same commits give the same bytes on every machine, and run none of the
 // programs that a repository may name for its diffs. The order is that of the
-// history, the oldest first. Renames are a deletion and an addition: to find
-// them is a guess that depends on limits.
+// history, the oldest first.
 var gitLogArgs = []string{
 	"-c", "core.quotePath=false", "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "-c", "log.showRoot=true",
 	"-c", "core.fsmonitor=false", "-c", "diff.suppressBlankEmpty=false", "-c", "log.follow=false",
-	"log", "--reverse", "--author-date-order", "--no-color", "--no-decorate", "--no-notes", "--no-show-signature", "--encoding=UTF-8",
-	"-O/dev/null", "--no-ext-diff", "--no-textconv", "--no-renames", "--diff-algorithm=myers", "--submodule=short", "--ignore-submodules=none",
-	"--raw", "--abbrev=7", "--patch", "--unified=0", "--inter-hunk-context=0", "--no-indent-heuristic", "--format=tformat:" + gitFormat,
+	"log", "--reverse", "--author-date-order", "--no-color", "--no-decorate", "--no-notes", "--no-show-signature", "--encoding=UTF-8", "--date=raw",
+	"-O/dev/null", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none",
+	"--raw", "-r", "--no-abbrev", "--format=tformat:" + gitFormat,
 }
 
 // export writes the history into a file and gives the number of its commits.
@@ -255,9 +224,10 @@ func (g gitRepo) export(ctx context.Context, file, since string, each func()) (n
 		return 0, gitError(err, nil)
 	}
 	w := bufio.NewWriterSize(out, 1<<20)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	readErr := readGitLog(pipe, func(c gitCommit) error {
+	enc := gitlog.NewEncoder(w)
+	blobs := gitBlobs{repo: g}
+	defer func() { err = errors.Join(err, blobs.close()) }()
+	readErr := readGitLog(pipe, func(oid string) ([]byte, error) { return blobs.read(ctx, oid) }, func(c gitlog.Commit) error {
 		n++
 		each()
 		return enc.Encode(c)
@@ -277,26 +247,23 @@ func (g gitRepo) export(ctx context.Context, file, since string, each func()) (n
 	return n, nil
 }
 
-// maxGitLine is how much of a diff's line is looked at: declarations are
-// short, lines of generated files are not.
-const maxGitLine = 1 << 10
-
 // gitLog reads what git log prints.
 type gitLog struct {
 	r *bufio.Reader
 }
 
-// readGitLog gives each commit to f.
-func readGitLog(r io.Reader, f func(gitCommit) error) error {
+// readGitLog gives each commit to f; blob reads the text of a file, nil where
+// there is none to look at.
+func readGitLog(r io.Reader, blob func(oid string) ([]byte, error), f func(gitlog.Commit) error) error {
 	l := gitLog{bufio.NewReaderSize(r, 256<<10)}
-	var c gitCommit
-	var syms symbols
-	begun, prose := false, false
+	var c gitlog.Commit
+	var syms gitlog.Symbols
+	begun := false
 	flush := func() error {
 		if !begun {
 			return nil
 		}
-		c.Symbols = syms.list
+		c.Symbols = syms.List()
 		return f(c)
 	}
 	for {
@@ -314,41 +281,24 @@ func readGitLog(r io.Reader, f func(gitCommit) error) error {
 			if c, err = l.header(); err != nil {
 				return err
 			}
-			syms, begun = symbols{list: []string{}}, true
+			syms, begun = gitlog.Symbols{}, true
 		}
-		line, err := l.line()
-		if err != nil {
+		line, err := l.r.ReadString('\n')
+		if err != nil && err != io.EOF {
 			return err
 		}
-		switch {
-		case len(line) == 0:
-		case line[0] == ':' && len(c.Files) < maxGitFiles:
-			if f, ok := rawFile(line); ok {
-				c.Files = append(c.Files, f)
-			}
-		case bytes.HasPrefix(line, []byte("diff --git ")):
-			prose = proseFiles[strings.ToLower(strings.TrimRight(filepath.Ext(string(line)), `"`))]
-		case prose:
-		case line[0] == '+' || line[0] == '-':
-			if !bytes.HasPrefix(line, []byte("+++ ")) && !bytes.HasPrefix(line, []byte("--- ")) {
-				syms.declared(line[1:])
-			}
-		case bytes.HasPrefix(line, []byte("@@ ")):
-			if _, where, ok := bytes.Cut(line[3:], []byte(" @@ ")); ok {
-				syms.declared(where)
-			}
+		file, ok := rawFile(strings.TrimSuffix(line, "\n"))
+		if !ok || !c.Touch(file.status, file.path) {
+			continue
+		}
+		if err := file.symbols(&syms, blob); err != nil {
+			return err
 		}
 	}
 }
 
-// proseFiles declare nothing, whatever their lines begin with.
-var proseFiles = map[string]bool{
-	".md": true, ".markdown": true, ".txt": true, ".rst": true, ".adoc": true, ".org": true, ".tex": true, ".html": true, ".htm": true, ".csv": true,
-	".json": true, ".jsonl": true, ".yaml": true, ".yml": true, ".toml": true, ".xml": true, ".svg": true, ".lock": true, ".sum": true, ".txtar": true,
-}
-
 // header reads the fields of gitFormat.
-func (l gitLog) header() (c gitCommit, err error) {
+func (l gitLog) header() (c gitlog.Commit, err error) {
 	if _, err := l.r.Discard(1); err != nil {
 		return c, err
 	}
@@ -358,91 +308,119 @@ func (l gitLog) header() (c gitCommit, err error) {
 		if err != nil {
 			return c, fmt.Errorf("git log is cut off: %w", err)
 		}
-		f[i] = strings.ToValidUTF8(s[:len(s)-1], "\uFFFD")
+		f[i] = s[:len(s)-1]
 	}
-	return gitCommit{
-		Type: "commit", SHA: f[0], Parents: append([]string{}, strings.Fields(f[1])...), Author: f[2], Email: f[3], Date: f[4],
-		Message: strings.TrimSpace(f[5]) + "\n", Files: []gitFile{},
-	}, nil
+	return gitlog.New(gitlog.Header{SHA: f[0], Parents: strings.Fields(f[1]), Author: f[2], Email: f[3], Date: f[4], Message: f[5]}), nil
 }
 
-// line reads one line, of a long one its first bytes. The slice is valid until
-// the next call.
-func (l gitLog) line() ([]byte, error) {
-	b, err := l.r.ReadSlice('\n')
-	b = bytes.TrimSuffix(b, []byte("\n"))
-	if err == bufio.ErrBufferFull {
-		b = bytes.Clone(b[:maxGitLine])
-		for err == bufio.ErrBufferFull {
-			_, err = l.r.ReadSlice('\n')
-		}
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return b[:min(len(b), maxGitLine)], err
-}
+// changed is a file as git log --raw names it. A side that has no text, such as
+// a submodule or a file that is not there, has no id.
+type changed struct{ status, path, before, after string }
 
-// rawFile reads ":100644 100644 0a1b2c3 4d5e6f7 M<tab>path". A path that holds
+// rawFile reads ":100644 100644 <id> <id> M<tab>path". A path that holds
 // quotes, controls or line ends is quoted as in C.
-func rawFile(line []byte) (gitFile, bool) {
-	head, path, ok := strings.Cut(string(line), "\t")
-	if !ok || head == "" {
-		return gitFile{}, false
+func rawFile(line string) (changed, bool) {
+	head, path, ok := strings.Cut(line, "\t")
+	fields := strings.Fields(strings.TrimPrefix(head, ":"))
+	if !ok || !strings.HasPrefix(head, ":") || len(fields) != 5 || fields[4] == "" {
+		return changed{}, false
 	}
 	if s, err := strconv.Unquote(path); err == nil && path[0] == '"' {
 		path = s // Go's escapes hold all of git's: \a \b \t \n \v \f \r \" \\ and octal
 	}
-	return gitFile{head[len(head)-1:], strings.ToValidUTF8(path, "\uFFFD")}, true
+	c := changed{status: fields[4][:1], path: path}
+	if hasText(fields[0]) {
+		c.before = fields[2]
+	}
+	if hasText(fields[1]) {
+		c.after = fields[3]
+	}
+	return c, true
 }
 
-// symbols are the names that a diff declares or stands in, each once, in the
-// order of their appearance.
-type symbols struct {
-	list []string
-	seen map[string]bool
-}
+// hasText tells a file's or a link's mode from that of a submodule and of none.
+func hasText(mode string) bool { return strings.HasPrefix(mode, "10") || mode == "120000" }
 
-// declaration finds the name in a line that declares one, in the languages that
-// say so by a word; receivers, modifiers and generics stand between.
-var declaration = regexp.MustCompile(`^[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe|extern|override|open|sealed|data|virtual|inline|const|declare|partial|readonly|suspend) +)*` +
-	`(?:func|fn|def|class|interface|trait|struct|enum|type|function\*?|module|namespace|protocol|object|record|macro_rules!|macro|fun|sub|impl|union|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION|INDEX)(?: IF NOT EXISTS)?)(?:<[^>]*>)?[ \t]+` +
-	`(?:\([^)]*\)[ \t]*)?(?:<[^>]*>[ \t]*)?([\p{L}_$][\p{L}\p{N}_$.:]*)`)
-
-// method finds the name before the parameters, for languages that declare by a
-// type: `static int parse(char *s)`. Calls begin with no type, statements with
-// a keyword. Inside a class one is told by a word of access.
-var method = regexp.MustCompile(`^(?:[ \t]+(?:public|private|protected|internal)[ \t]+)?[\p{L}_][\p{L}\p{N}_<>\[\],.:*& \t]*?[ \t*&]([\p{L}_][\p{L}\p{N}_:~]*)[ \t]*\([^;]*$`)
-
-// constant finds a name that a file declares at its outermost level.
-var constant = regexp.MustCompile(`^(?:export +)?(?:const|var|let|val)[ \t]+([\p{L}_$][\p{L}\p{N}_$]*)`)
-
-// notMethods begin a line that only looks like a method.
-var notMethods = regexp.MustCompile(`^(?:return|if|else|for|while|switch|case|throw|new|await|yield|assert|print|defer|go|var|let|const|import|from|using|package|use|select|insert|update|delete|and|or|not|the|a|an)\b`)
-
-func (s *symbols) declared(line []byte) {
-	if len(s.list) >= maxGitSymbols {
-		return
+func (c changed) symbols(syms *gitlog.Symbols, blob func(oid string) ([]byte, error)) error {
+	if syms.Full() || !gitlog.Declares(c.path) || c.before == c.after { // a mode alone
+		return nil
 	}
-	m := declaration.FindSubmatch(line)
-	if m == nil {
-		m = constant.FindSubmatch(line)
-	}
-	if m == nil && !notMethods.Match(bytes.ToLower(line)) {
-		if m = method.FindSubmatch(line); m != nil && !bytes.ContainsAny(line, "{") && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(")")) {
-			m = nil
+	var sides [2][]byte
+	for i, oid := range []string{c.before, c.after} {
+		if oid == "" {
+			continue
 		}
+		b, err := blob(oid)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return nil
+		}
+		sides[i] = b
 	}
-	if m == nil || len(m[1]) > 80 || len(m[1]) < 2 {
-		return
+	syms.Touched(c.status, c.path, sides[0], sides[1])
+	return nil
+}
+
+// gitBlobs reads texts by one git cat-file, which starts with the first.
+type gitBlobs struct {
+	repo gitRepo
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+}
+
+// read gives the text of a blob, nil where it is over gitlog.MaxBlobBytes or the
+// repository does not have it.
+func (g *gitBlobs) read(ctx context.Context, oid string) ([]byte, error) {
+	if g.cmd == nil {
+		cmd := g.repo.command(ctx, "cat-file", "--batch")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		g.cmd, g.in, g.out = cmd, in, bufio.NewReaderSize(out, 64<<10)
 	}
-	name := strings.TrimRight(strings.ToValidUTF8(string(m[1]), ""), ".:")
-	if s.seen[name] {
-		return
+	if _, err := io.WriteString(g.in, oid+"\n"); err != nil {
+		return nil, err
 	}
-	if s.seen == nil {
-		s.seen = map[string]bool{}
+	head, err := g.out.ReadString('\n')
+	if err != nil {
+		return nil, err
 	}
-	s.seen[name] = true
-	s.list = append(s.list, name)
+	fields := strings.Fields(head)
+	if len(fields) != 3 {
+		return nil, nil // "<id> missing"
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	if fields[1] != "blob" || size > gitlog.MaxBlobBytes {
+		_, err := io.CopyN(io.Discard, g.out, size+1)
+		return nil, err
+	}
+	b := make([]byte, size+1) // an LF follows
+	if _, err := io.ReadFull(g.out, b); err != nil {
+		return nil, err
+	}
+	return b[:size], nil
+}
+
+// close ends the program, which has given all that was asked of it.
+func (g *gitBlobs) close() error {
+	if g.cmd == nil {
+		return nil
+	}
+	err := g.in.Close()
+	_ = g.cmd.Wait() // killed, where the reading was given up
+	return err
 }

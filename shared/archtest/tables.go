@@ -15,6 +15,7 @@ var Ranks = map[string]int{
 	"shared/event":      1,
 	"shared/token":      1,
 	"shared/derived":    1,
+	"shared/gitlog":     1,
 	"shared/redact":     1,
 	"shared/signature":  1,
 	"shared/rank":       1,
