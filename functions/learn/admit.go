@@ -128,6 +128,9 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 			return r, err
 		}
 	}
+	if rd.Format() == transcript.FormatBundle {
+		return r, errBundle
+	}
 	// The hash is over the whole object: what the reader left unread counts.
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return r, fault.As(fault.Unavailable, err)
@@ -149,10 +152,6 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		switch {
 		case st.Unsupported != "":
 			r.Outcome, r.Reason = OutcomeUnsupported, "the format "+st.Unsupported+" is not read"
-			if h := transcript.Hint(st.Unsupported); h != "" {
-				hint = h
-				r.Reason += " (" + h + ")"
-			}
 		case st.Damage != "":
 			r.Outcome, r.Reason = OutcomeRefused, damaged(st)
 		case rd.Format() == transcript.FormatUnknown && st.Counts.Bad+st.Counts.Records > 0:

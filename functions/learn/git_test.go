@@ -72,27 +72,3 @@ func TestGitHistory(t *testing.T) {
 		t.Errorf("_auto: %+v", r)
 	}
 }
-
-// TestGitBundle: who uploads a bundle by S3 reads in the dead letters what to
-// do instead.
-func TestGitBundle(t *testing.T) {
-	t.Parallel()
-	w := functest.New(t, functest.Options{})
-	r := receive(t, w, w.Put("shop/a.bundle", []byte("# v2 git bundle\n"+strings.Repeat("0a", 20)+" HEAD\n\nPACK\x00\x00\x00\x02"))).Receipt
-	if r.Outcome != learn.OutcomeUnsupported || !strings.Contains(r.Reason, "git-bundle") {
-		t.Errorf("%+v", r)
-	}
-	n := 0
-	for d, err := range w.Log.DeadLetters(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-		if !strings.Contains(d.Hint, "mem learn --git") {
-			t.Errorf("dead letter %+v", d)
-		}
-	}
-	if n != 1 {
-		t.Errorf("%d dead letters", n)
-	}
-}

@@ -13,6 +13,7 @@ package learn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gitbundle"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/redact"
 )
@@ -45,6 +47,12 @@ type Config struct {
 	// SweepBudget bounds the wall time of one sweep; the next one goes on.
 	// 60 s by default, well inside a handler's deadline.
 	SweepBudget time.Duration
+	// BundleBudget bounds the wall time of reading one git bundle; one that takes
+	// longer is refused, as it would take as long the next time. 200 s by default,
+	// inside a handler's deadline of 280 s with time left to admit.
+	BundleBudget time.Duration
+	// Bundle bounds what else a git bundle may cost; see gitbundle.Limits.
+	Bundle gitbundle.Limits
 	// PartBytes is about the size of one part's chunk records; 16 MiB by default,
 	// see split.
 	PartBytes int
@@ -64,6 +72,9 @@ type Function struct {
 	mu      sync.Mutex
 	redact  *redact.Redactor // of the admission under way; guarded by mu
 	schemas catalog.Schemas  // the same
+	// unpacking has room for one bundle: each holds memory of its own. Taken
+	// before mu.
+	unpacking chan struct{}
 }
 
 // New checks cfg and fills its defaults.
@@ -80,6 +91,9 @@ func New(cfg Config) (*Function, error) {
 	if cfg.SweepBudget == 0 {
 		cfg.SweepBudget = 60 * time.Second
 	}
+	if cfg.BundleBudget == 0 {
+		cfg.BundleBudget = 200 * time.Second
+	}
 	if cfg.PartBytes == 0 {
 		cfg.PartBytes = partBytes
 	}
@@ -89,7 +103,7 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg, keys: redact.New(cfg.TenantKey), admits: newAdmitIndex(cfg.Log)}, nil
+	return &Function{cfg: cfg, keys: redact.New(cfg.TenantKey), admits: newAdmitIndex(cfg.Log), unpacking: make(chan struct{}, 1)}, nil
 }
 
 // shown is an object's key as logs and errors may hold it. Records keep the key
@@ -175,6 +189,15 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 			return Result{Receipt: r, Repeat: true}, nil
 		}
 	}
+	res, err := f.one(ctx, o, opt)
+	if errors.Is(err, errBundle) {
+		return f.bundle(ctx, o)
+	}
+	return res, err
+}
+
+// one admits an object that is read as it stands.
+func (f *Function) one(ctx context.Context, o event.Object, opt objectOptions) (_ Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.redact, err = f.redactor(ctx); err != nil {

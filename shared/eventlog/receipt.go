@@ -36,15 +36,18 @@ var outcomes = map[string]bool{
 // Receipt is what became of one version of an uploaded object: it answers a
 // repeated notification with one read.
 type Receipt struct {
-	V       int            `json:"v"`
-	Type    string         `json:"type"` // "receipt"
-	Level   memory.Level   `json:"level"`
-	Bucket  string         `json:"bucket"`
-	Key     string         `json:"key"`
-	ETag    string         `json:"etag"`
-	Outcome string         `json:"outcome"` // admitted | duplicate | refused | empty | unsupported
-	Parts   []ReceiptPart  `json:"parts,omitempty"`
-	Reason  string         `json:"reason,omitempty"` // for people; no transcript text
+	V       int           `json:"v"`
+	Type    string        `json:"type"` // "receipt"
+	Level   memory.Level  `json:"level"`
+	Bucket  string        `json:"bucket"`
+	Key     string        `json:"key"`
+	ETag    string        `json:"etag"`
+	Outcome string        `json:"outcome"` // admitted | duplicate | refused | empty | unsupported
+	Parts   []ReceiptPart `json:"parts,omitempty"`
+	Reason  string        `json:"reason,omitempty"` // for people; no transcript text
+	// Derived is the key of the object that was made of this one and read in its
+	// place: the history of a git bundle. Its receipt has the same parts.
+	Derived string         `json:"derived,omitempty"`
 	Counts  *memory.Counts `json:"counts,omitempty"`
 	Schemas string         `json:"schemas,omitempty"` // version of the user's schemas that stood, catalog.Schemas
 	At      time.Time      `json:"at"`                // UTC

@@ -42,7 +42,7 @@ type Limits struct {
 	// PackBytes is the size of the pack, in the temporary file. Default 2 GiB.
 	PackBytes int64
 	// Objects is the number of objects, about 80 bytes of memory each. Default
-	// 1 million: a history of some 150,000 commits.
+	// 1 million: a history of 100,000 to 150,000 commits.
 	Objects int
 	// ObjectBytes is the size of an object that is looked into; a larger one is
 	// as good as missing. Default 16 MiB; three may be held at a time.
@@ -50,7 +50,8 @@ type Limits struct {
 	// CacheBytes is how much of unpacked objects is kept. Default 64 MiB.
 	CacheBytes int64
 	// WorkBytes bounds the bytes that are unpacked, patched, compared. It ends
-	// packs that are small and long to read. Default 16 GiB, about two minutes.
+	// packs that are small and long to read. Default 32 GiB, about two minutes: a
+	// history of 20,000 commits in 188,765 objects takes 3.8 GiB, in 13 s.
 	WorkBytes int64
 }
 
@@ -72,7 +73,7 @@ func (l Limits) defaults() Limits {
 	or(&l.PackBytes, 2<<30)
 	or(&l.ObjectBytes, 16<<20)
 	or(&l.CacheBytes, 64<<20)
-	or(&l.WorkBytes, 16<<30)
+	or(&l.WorkBytes, 32<<30)
 	if l.Objects <= 0 {
 		l.Objects = 1_000_000
 	}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxLine is how much of a line is looked at: declarations are short, lines of
@@ -95,33 +96,39 @@ func enclosing(before [][]byte) []byte {
 	return nil
 }
 
+// lazy compiles a pattern at its first use: they take 0.7 ms, which a function
+// that reads no history should not start with.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 // declaration finds the name in a line that declares one, in the languages that
 // say so by a word; receivers, modifiers and generics stand between.
-var declaration = regexp.MustCompile(`^[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe|extern|override|open|sealed|data|virtual|inline|const|declare|partial|readonly|suspend) +)*` +
+var declaration = lazy(`^[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?|unsafe|extern|override|open|sealed|data|virtual|inline|const|declare|partial|readonly|suspend) +)*` +
 	`(?:func|fn|def|class|interface|trait|struct|enum|type|function\*?|module|namespace|protocol|object|record|macro_rules!|macro|fun|sub|impl|union|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION|INDEX)(?: IF NOT EXISTS)?)(?:<[^>]*>)?[ \t]+` +
 	`(?:\([^)]*\)[ \t]*)?(?:<[^>]*>[ \t]*)?([\p{L}_$][\p{L}\p{N}_$.:]*)`)
 
 // method finds the name before the parameters, for languages that declare by a
 // type: `static int parse(char *s)`. Calls begin with no type, statements with
 // a keyword. Inside a class one is told by a word of access.
-var method = regexp.MustCompile(`^(?:[ \t]+(?:public|private|protected|internal)[ \t]+)?[\p{L}_][\p{L}\p{N}_<>\[\],.:*& \t]*?[ \t*&]([\p{L}_][\p{L}\p{N}_:~]*)[ \t]*\([^;]*$`)
+var method = lazy(`^(?:[ \t]+(?:public|private|protected|internal)[ \t]+)?[\p{L}_][\p{L}\p{N}_<>\[\],.:*& \t]*?[ \t*&]([\p{L}_][\p{L}\p{N}_:~]*)[ \t]*\([^;]*$`)
 
 // constant finds a name that a file declares at its outermost level.
-var constant = regexp.MustCompile(`^(?:export +)?(?:const|var|let|val)[ \t]+([\p{L}_$][\p{L}\p{N}_$]*)`)
+var constant = lazy(`^(?:export +)?(?:const|var|let|val)[ \t]+([\p{L}_$][\p{L}\p{N}_$]*)`)
 
 // notMethods begin a line that only looks like a method.
-var notMethods = regexp.MustCompile(`^(?:return|if|else|for|while|switch|case|throw|new|await|yield|assert|print|defer|go|var|let|const|import|from|using|package|use|select|insert|update|delete|and|or|not|the|a|an)\b`)
+var notMethods = lazy(`^(?:return|if|else|for|while|switch|case|throw|new|await|yield|assert|print|defer|go|var|let|const|import|from|using|package|use|select|insert|update|delete|and|or|not|the|a|an)\b`)
 
 func (s *Symbols) declared(line []byte) {
 	if line = line[:min(len(line), maxLine)]; s.Full() {
 		return
 	}
-	m := declaration.FindSubmatch(line)
+	m := declaration().FindSubmatch(line)
 	if m == nil {
-		m = constant.FindSubmatch(line)
+		m = constant().FindSubmatch(line)
 	}
-	if m == nil && !notMethods.Match(bytes.ToLower(line)) {
-		if m = method.FindSubmatch(line); m != nil && !bytes.ContainsAny(line, "{") && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(")")) {
+	if m == nil && !notMethods().Match(bytes.ToLower(line)) {
+		if m = method().FindSubmatch(line); m != nil && !bytes.ContainsAny(line, "{") && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(")")) {
 			m = nil
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/mneme-ai/mneme/shared/fault"
 )
 
 const (
@@ -100,3 +102,25 @@ func decompress(r io.Reader) (in io.Reader, f *inflated, kind string, err error)
 type eofReader struct{}
 
 func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Expand is the content of an object, decompressed as Open does it. Damage ends
+// the content early: what it holds has to say itself where it ends.
+func Expand(r io.Reader) (io.ReadCloser, error) {
+	in, f, _, err := decompress(r)
+	if err != nil {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	return expanded{in, f}, nil
+}
+
+type expanded struct {
+	io.Reader
+	f *inflated
+}
+
+func (e expanded) Close() error {
+	if e.f != nil {
+		e.f.close()
+	}
+	return nil
+}

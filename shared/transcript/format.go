@@ -22,7 +22,7 @@ const (
 	FormatLoop     = "agent-loop"
 	FormatCline    = "cline"      // and Roo
 	FormatGit      = "git-log"    // commits, as `mem learn --git` writes them
-	FormatBundle   = "git-bundle" // packed: `mem learn --git FILE` reads it
+	FormatBundle   = "git-bundle" // packed: learn makes a git-log of one in the inbox
 	FormatUnknown  = "unknown"
 	FormatEmpty    = "empty"
 )
@@ -31,7 +31,7 @@ const (
 // does.
 func Hint(format string) string {
 	if format == FormatBundle {
-		return "mem learn --git FILE reads a bundle"
+		return "mem learn reads a bundle, and so does learn in the bucket"
 	}
 	return ""
 }

@@ -208,5 +208,5 @@ func isAgent(author, email string) bool {
 
 // bundleMagic begins a git bundle of version 2 or 3. Its text stands packed, most
 // of it as differences between objects, so that no quote of it would have bytes
-// to cite; `mem learn --git FILE` reads it.
+// to cite; learn makes a git-log of it and reads that.
 var bundleMagic = regexp.MustCompile(`\A# v[23] git bundle\n(?:@|-?[0-9a-f]{40})`)
