@@ -141,7 +141,7 @@ func Read(ctx context.Context, r io.Reader, limits Limits, f func(gitlog.Commit)
 	if err := p.open(file); err != nil {
 		return Stats{}, err
 	}
-	hist := &history{pack: p, seen: map[int32]int32{}, announced: map[oid]bool{}}
+	hist := &history{pack: p, seen: map[int32]int32{}, announced: map[oid]bool{}, filtered: h.filtered}
 	for _, id := range h.prerequisites {
 		hist.announced[id] = true
 	}
@@ -208,6 +208,7 @@ func parseOID(s string) (o oid, ok bool) {
 }
 
 type header struct {
+	filtered      bool
 	prerequisites []oid
 	refs          []ref
 }
@@ -256,6 +257,7 @@ func readHeader(br *bufio.Reader) (h header, err error) {
 			if err := capability(l[1:]); err != nil {
 				return h, err
 			}
+			h.filtered = h.filtered || strings.HasPrefix(l, "@filter")
 			continue
 		}
 		rest, needed := strings.CutPrefix(l, "-")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -163,6 +164,49 @@ func TestThin(t *testing.T) {
 	}
 }
 
+// TestRandomThin: of increments of histories that nobody would write every
+// commit is given, and no commit is said to touch what it does not.
+func TestRandomThin(t *testing.T) {
+	t.Parallel()
+	partial, listed := 0, 0
+	for seed := range uint64(10) {
+		r := gitbundletest.Random(t, rand.New(rand.NewPCG(seed, 2)), 40)
+		whole, _ := mustRead(t, r.Bundle("--all"))
+		byID := map[string]gitlog.Commit{}
+		for _, c := range whole {
+			byID[c.SHA] = c
+		}
+		for _, since := range []string{"^b10", "^b20", "^b35"} {
+			want := strings.Fields(r.Git("rev-list", "--all", since))
+			got, st := mustRead(t, r.Bundle("--all", since))
+			if len(got) != len(want) || st.Lost > 0 {
+				t.Errorf("seed %d, %s: %d commits, git lists %d: %+v", seed, since, len(got), len(want), st)
+			}
+			partial += st.Partial
+			for _, c := range got {
+				w, ok := byID[c.SHA]
+				if !ok {
+					t.Fatalf("seed %d, %s: %s is none of the history", seed, since, c.SHA)
+				}
+				status := map[string]string{}
+				for _, f := range w.Files {
+					status[f.Path] = f.Status
+				}
+				for _, f := range c.Files {
+					listed++
+					if is, ok := status[f.Path]; !ok || f.Status != is && f.Status != "M" {
+						t.Errorf("seed %d, %s: %s: %s %s, git says %q of it", seed, since, c.SHA, f.Status, f.Path, is)
+					}
+				}
+			}
+		}
+	}
+	if partial == 0 || listed == 0 {
+		t.Errorf("%d commits are partial, %d files are listed: nothing is tried", partial, listed)
+	}
+	t.Logf("%d commits are partial, %d files are listed", partial, listed)
+}
+
 // TestShallow: a repository that is cut off says in no prerequisite what it
 // lacks.
 func TestShallow(t *testing.T) {
@@ -177,6 +221,9 @@ func TestShallow(t *testing.T) {
 	got, st := mustRead(t, c.Bundle("in"))
 	if len(got) != 2 || st.Lost != 1 || len(st.LostSHAs) != 1 || st.LostSHAs[0] != got[0].Parents[0] || st.Partial != 1 {
 		t.Errorf("%d commits, %+v", len(got), st)
+	}
+	if len(got[0].Files) != 0 {
+		t.Errorf("%+v touches what may have been there", got[0])
 	}
 	if d := cmp.Diff([]string{"F3", "F4"}, got[1].Symbols); d != "" {
 		t.Errorf("symbols:\n%s", d)
@@ -295,6 +342,29 @@ func TestOneBadObject(t *testing.T) {
 	for _, c := range got {
 		if c.Message == "Root\n" && (len(c.Files) != 1 || strings.Join(c.Symbols, " ") != "Good") {
 			t.Errorf("root: %+v", c)
+		}
+	}
+}
+
+// TestFiltered: a bundle of a version 3 may leave out texts, or folders, that
+// nobody has; what is in it then tells nothing of what is new.
+func TestFiltered(t *testing.T) {
+	t.Parallel()
+	sub := entry("100644", "a.go", id("blob", "here"))
+	one := entry("40000", "sub", id("tree", "left out")) + entry("100644", "x.go", id("blob", "one"))
+	two := entry("40000", "sub", id("tree", sub)) + entry("100644", "x.go", id("blob", "two"))
+	root := commit(id("tree", one), "Root\n")
+	next := commit(id("tree", two), "Next\n", id("commit", root))
+	b := fmt.Sprintf("# v3 git bundle\n@filter=tree:1\n-%s x\n%x HEAD\n\n", strings.Repeat("0a", 20), id("commit", next)) +
+		pack(object{kind: 1, content: root}, object{kind: 1, content: next}, object{kind: 2, content: one}, object{kind: 2, content: two},
+			object{kind: 2, content: sub}, object{kind: 3, content: "here"})
+	got, st := mustRead(t, []byte(b))
+	if len(got) != 2 || st.Partial != 2 || st.Lost != 0 {
+		t.Fatalf("%+v, %+v", got, st)
+	}
+	for i, status := range []string{"A", "M"} {
+		if d := cmp.Diff([]gitlog.File{{Status: status, Path: "x.go"}}, got[i].Files); d != "" || len(got[i].Symbols) > 0 {
+			t.Errorf("commit %d: files (-want +got):\n%s, symbols %v", i, d, got[i].Symbols)
 		}
 	}
 }

@@ -56,6 +56,7 @@ type history struct {
 	nodes     []node
 	seen      map[int32]int32 // object -> node
 	announced map[oid]bool    // prerequisites
+	filtered  bool            // objects were left out that no prerequisite has
 	lost      map[oid]bool
 	stats     Stats
 }
@@ -290,7 +291,13 @@ func (h *history) line(n node) (gitlog.Commit, error) {
 	before := side{}
 	if len(n.parents) == 1 {
 		before.unknown = true
+		// A parent that a prerequisite announces was left out with all it holds,
+		// one that is missing otherwise may have left its files here. A tree that
+		// is missing below a parent that is here is one of a prerequisite, if it is
+		// none of those that can not be read.
+		t.trusted = h.announced[d.parents[0]]
 		if p := n.parents[0]; p >= 0 {
+			t.trusted = len(h.announced) > 0 && h.stats.Unresolved == 0 && !h.filtered
 			if before, err = t.tree(h.nodes[p].tree); err != nil {
 				return c, err
 			}

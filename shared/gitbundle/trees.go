@@ -29,6 +29,9 @@ type trees struct {
 	pack    *pack
 	commit  *gitlog.Commit
 	symbols gitlog.Symbols
+	// trusted says that what is in the bundle is new where the tree before is not
+	// in it; see present.
+	trusted bool
 	partial bool // something that differs is not known
 	full    bool // the commit lists all files that it may
 }
@@ -122,6 +125,10 @@ func (t *trees) differ(prefix string, before, after side) error {
 		return nil
 	}
 	if before.unknown {
+		t.partial = true
+		if !t.trusted {
+			return nil
+		}
 		return t.present(prefix, after)
 	}
 	a, okA := t.next(&before)
@@ -217,11 +224,11 @@ func (t *trees) both(prefix string, a, b entry) error {
 	return t.differ(prefix+string(a.name)+"/", before, after)
 }
 
-// present lists what is known where the tree before is not: a bundle leaves out
-// the objects that the tree before holds, so a file whose text is in the bundle
-// was changed or added, and which of them can not be told.
+// present lists what is known where the tree before is not, as it is one of a
+// prerequisite: a bundle leaves out the objects that such a tree holds, so a
+// file whose text is in the bundle was changed or added, and which of them can
+// not be told.
 func (t *trees) present(prefix string, s side) error {
-	t.partial = true
 	for e, ok := t.next(&s); ok && !t.full; e, ok = t.next(&s) {
 		i, found := t.pack.find(e.id)
 		switch {
