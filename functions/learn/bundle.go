@@ -42,7 +42,11 @@ func (f *Function) bundle(ctx context.Context, o event.Object) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, fault.As(fault.Unavailable, context.Cause(ctx))
 	}
-	r := eventlog.Receipt{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, At: f.cfg.Now().UTC()}
+	schemas, err := f.cfg.Catalog.Schemas(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	r := eventlog.Receipt{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, Schemas: schemas.Version, At: f.cfg.Now().UTC()}
 	derived, st, etag, err := f.unpack(ctx, o)
 	if etag != "" {
 		r.ETag = etag // what was read

@@ -53,7 +53,7 @@ func turns(t *testing.T, w *functest.World, project string) []string {
 }
 
 // dead are the keys and reasons of the dead letters.
-func dead(t *testing.T, w *functest.World) map[string]string {
+func refusals(t *testing.T, w *functest.World) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for d, err := range w.Log.DeadLetters(t.Context()) {
@@ -135,7 +135,7 @@ func TestBundle(t *testing.T) {
 	if p, err := w.Learn.Pending(t.Context()); err != nil || len(p) != 0 {
 		t.Errorf("pending %+v, %v", p, err)
 	}
-	if d := dead(t, w); len(d) != 0 {
+	if d := refusals(t, w); len(d) != 0 {
 		t.Errorf("dead letters %v", d)
 	}
 }
@@ -224,7 +224,7 @@ func TestBundleRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v, %v", key, r, ok, err)
 		}
 	}
-	got := dead(t, w)
+	got := refusals(t, w)
 	for key, reason := range want {
 		if !strings.Contains(got[key], reason) {
 			t.Errorf("%s: dead letter %q, want %q", key, got[key], reason)
@@ -267,7 +267,7 @@ func TestBundleLimits(t *testing.T) {
 		if err != nil || res.Receipt.Outcome != learn.OutcomeRefused || !strings.Contains(res.Receipt.Reason, tc.want) || !strings.Contains(res.Receipt.Reason, "in parts") {
 			t.Errorf("%s: %+v, %v", name, res.Receipt, err)
 		}
-		if d := dead(t, w); len(d) != 1 {
+		if d := refusals(t, w); len(d) != 1 {
 			t.Errorf("%s: dead letters %v", name, d)
 		}
 	}
