@@ -16,6 +16,7 @@ import (
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/questions"
+	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
 func (a *app) cmdImport() *cobra.Command {
@@ -27,8 +28,8 @@ func (a *app) cmdImport() *cobra.Command {
 
 It first shows projects, files and bytes, which folder belongs to which project,
 where the text goes and what it costs; with --yes it uploads, the oldest session
-first. Files that are in the log already cost nothing, so an interrupted import
-goes on when run again.`,
+first, long outputs of its tools right after it. Files that are in the log
+already cost nothing, so an interrupted import goes on when run again.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := ""
@@ -60,7 +61,8 @@ type planned struct {
 	project string
 	cwds    []string
 	turns   int
-	first   time.Time // of the first turn that tells one, else of the file
+	first   time.Time         // of the first turn that tells one, else of the file
+	spilled map[string]string // the projects of outputs that stand in files of their own, by their names
 }
 
 // oldestFirst is the order of upload: by first time, then by name. Memory is
@@ -80,7 +82,8 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 		return err
 	}
 	plans := map[string]*importPlan{}
-	var queue []planned
+	var queue, outputs []planned
+	sessions, homes := map[string]planned{}, map[string]string{}
 	skippedFiles := 0
 	m := a.meter("reading", int64(len(files)), false)
 	for _, f := range files {
@@ -98,6 +101,20 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 			skippedFiles++
 			continue
 		}
+		if _, ok := spilled(f); ok {
+			outputs = append(outputs, p)
+			continue
+		}
+		sessions[absolute(f)] = p
+		maps.Copy(homes, p.spilled)
+		queue = append(queue, p)
+	}
+	m.done()
+	for _, p := range outputs {
+		queue = append(queue, p.beside(sessions, homes))
+	}
+	for i := range queue {
+		p := &queue[i]
 		if a.project != "" {
 			p.project = a.project
 		}
@@ -111,14 +128,12 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 				pl.Folders = append(pl.Folders, c)
 			}
 		}
-		if st, err := os.Stat(f); err == nil {
+		if st, err := os.Stat(p.file); err == nil {
 			pl.Bytes += st.Size()
 		}
 		pl.Files++
 		pl.Turns += p.turns
-		queue = append(queue, p)
 	}
-	m.done()
 	names := slices.Sorted(maps.Keys(plans))
 	if err := a.printPlan(dir, plans, names, skippedFiles, upload); err != nil {
 		return err
@@ -210,13 +225,13 @@ func (a *app) mappings(ctx context.Context, needed bool) (questions.Projects, er
 // folder, seen on this disk where it still exists. A file of several projects
 // goes to `_auto`, where each record's own folder decides.
 func planFile(mapped questions.Projects, path string) (p planned, err error) {
-	p.file = path
+	p.file, p.spilled = path, map[string]string{}
 	f, r, err := read(path)
 	if err != nil {
 		return p, err
 	}
 	defer f.Close()
-	projects := map[string]bool{}
+	projects, names, name := map[string]bool{}, map[string]string{}, ""
 	for t, err := range r.Turns() {
 		if err != nil {
 			return p, err
@@ -225,17 +240,21 @@ func planFile(mapped questions.Projects, path string) (p planned, err error) {
 		if p.first.IsZero() {
 			p.first = t.Time
 		}
-		if t.Cwd == "" || slices.Contains(p.cwds, t.Cwd) {
-			continue
+		if known, ok := names[t.Cwd]; ok {
+			name = known
+		} else if t.Cwd != "" {
+			p.cwds = append(p.cwds, t.Cwd)
+			name, _ = mapped.ResolveIn(t.Cwd, t.Root, t.Remote)
+			if exists(t.Cwd) {
+				name = projectIn(mapped, t.Cwd)
+			}
+			names[t.Cwd], projects[name] = name, true
+			if p.project == "" {
+				p.project = name
+			}
 		}
-		p.cwds = append(p.cwds, t.Cwd)
-		name, _ := mapped.ResolveIn(t.Cwd, t.Root, t.Remote)
-		if exists(t.Cwd) {
-			name = projectIn(mapped, t.Cwd)
-		}
-		projects[name] = true
-		if p.project == "" {
-			p.project = name
+		if key, ok := transcript.SpilledTo(&t); ok && name != "" {
+			p.spilled[key] = name
 		}
 	}
 	if len(projects) != 1 {
@@ -245,4 +264,24 @@ func planFile(mapped questions.Projects, path string) (p planned, err error) {
 		p.first = st.ModTime()
 	}
 	return p, nil
+}
+
+// transcriptOf is the transcript beside whose folder an output stands:
+// <session>.jsonl of <session>/tool-results/<id>.txt.
+func transcriptOf(output string) string {
+	return filepath.Dir(filepath.Dir(absolute(output))) + ".jsonl"
+}
+
+// beside gives an output, which names neither folder nor time, the project of
+// the call that it is the result of, else of its session, and the session's
+// place in time.
+func (p planned) beside(sessions map[string]planned, homes map[string]string) planned {
+	key, _ := spilled(p.file)
+	if s, ok := sessions[transcriptOf(p.file)]; ok {
+		p.project, p.first = s.project, s.first
+	}
+	if home, ok := homes[key]; ok {
+		p.project = home
+	}
+	return p
 }

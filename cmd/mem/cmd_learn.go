@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
@@ -105,7 +106,7 @@ func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
 	defer m.done()
 	var bad []error
 	for _, file := range files {
-		l, err := a.learnFile(ctx, c, project, file, f)
+		l, err := a.learnFile(ctx, c, homeOf(c.mapped, project, file), file, f)
 		m.add(1)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -156,6 +157,19 @@ func (a *app) target(ctx context.Context, c *client) (string, error) {
 	return "_auto", nil
 }
 
+// homeOf is where a file goes: a tool's output names no folder, so in `_auto`
+// the transcript beside it decides.
+func homeOf(mapped questions.Projects, project, file string) string {
+	if _, ok := spilled(file); !ok || project != "_auto" {
+		return project
+	}
+	s, err := planFile(mapped, transcriptOf(file))
+	if err != nil {
+		return project // it stands alone
+	}
+	return planned{file: file, project: project}.beside(map[string]planned{s.file: s}, s.spilled).project
+}
+
 // skipped are files of a transcript folder that hold no conversation.
 func skipped(path string) bool {
 	_, companion := transcript.Companion(filepath.ToSlash(path))
@@ -197,6 +211,7 @@ func (a *app) files(args []string) ([]string, error) {
 		if len(out) == n {
 			return nil, fault.At(fault.Invalid, arg, "name a folder that holds transcripts or notes", "no file in it")
 		}
+		slices.Sort(out[n:]) // s.jsonl before what stands in the folder s
 	}
 	return out, nil
 }
@@ -236,12 +251,40 @@ func (a *app) upload(ctx context.Context, c *client, project, file string) (l le
 		defer m.done()
 		body = io.NopCloser(m.reader(h))
 	}
-	path := "/memory/files/" + url.PathEscape(project) + "/" + url.PathEscape(filepath.Base(file)) + "?sha256=" + hex.EncodeToString(sum.Sum(nil))
+	path := "/memory/files/" + url.PathEscape(project) + "/" + (&url.URL{Path: uploadName(file)}).EscapedPath() + "?sha256=" + hex.EncodeToString(sum.Sum(nil))
 	resp, err := c.do(ctx, http.MethodPut, path, "application/octet-stream", body, size)
 	if err != nil {
 		return l, err
 	}
 	return l, decode(resp, &l)
+}
+
+// uploadName is what a file is called in the inbox: its own name, and for a
+// tool's output the folders that say so.
+func uploadName(file string) string {
+	if key, ok := spilled(file); ok {
+		return key
+	}
+	return filepath.Base(file)
+}
+
+// spilled is the name of a tool's output that stands in a file of its own:
+// <session>/tool-results/<id>.txt.
+func spilled(file string) (key string, ok bool) {
+	parts := strings.Split(absolute(file), "/")
+	if _, _, ok = transcript.Spilled(strings.Join(parts, "/")); !ok {
+		return "", false
+	}
+	return strings.Join(parts[len(parts)-3:], "/"), true
+}
+
+// absolute is the whole path with slashes; the path itself where the working
+// folder is not known.
+func absolute(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
+	return filepath.ToSlash(file)
 }
 
 func (a *app) learnText(ctx context.Context, c *client, project, file string, f learnFlags) (l learned, err error) {
@@ -254,7 +297,7 @@ func (a *app) learnText(ctx context.Context, c *client, project, file string, f 
 		b, err = io.ReadAll(io.LimitReader(a.in, 16<<20))
 	} else {
 		b, err = os.ReadFile(file)
-		name = filepath.Base(file)
+		name = uploadName(file)
 	}
 	if err != nil {
 		return l, fault.As(fault.Invalid, err)

@@ -38,7 +38,7 @@ func read(path string, schemas ...transcript.Schema) (*os.File, *transcript.Read
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	r, err := transcript.Open(f, transcript.Options{Object: path, ModTime: st.ModTime(), Schemas: schemas})
+	r, err := transcript.Open(f, transcript.Options{Object: absolute(path), ModTime: st.ModTime(), Schemas: schemas})
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}

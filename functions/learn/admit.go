@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 	if strings.HasSuffix(o.Key, "/") {
 		return refuse(OutcomeEmpty, fault.New(fault.Invalid, "a folder marker holds nothing"))
 	}
-	if what, ok := transcript.Companion(o.Key); ok {
+	if what, ok := transcript.Companion("/" + name); ok {
 		return refuse(OutcomeEmpty, fault.New(fault.Invalid, "%s, not a conversation", what))
 	}
 	body, info, err := f.cfg.Inbox.Get(ctx, o.Key)
@@ -118,6 +119,11 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 	if project == autoProject {
 		if in.mappings, err = f.cfg.Catalog.Mappings(ctx); err != nil {
 			return r, err
+		}
+		if _, _, ok := transcript.Spilled(name); ok {
+			if err := in.standBeside(ctx, o.Key); err != nil {
+				return r, err
+			}
 		}
 	}
 	for t, err := range rd.Turns() {
@@ -348,6 +354,38 @@ func (in *intake) add(ctx context.Context, t memory.Turn) error {
 		in.parts[name] = p
 	}
 	return p.add(ctx, in.f, t)
+}
+
+// standBeside gives a tool's output in a file of its own, which names no
+// folder, that of the call in the transcript that stands beside it in the
+// inbox, else the first one there. Without a transcript it stays unsorted.
+func (in *intake) standBeside(ctx context.Context, key string) error {
+	body, _, err := in.f.cfg.Inbox.Get(ctx, path.Dir(path.Dir(key))+".jsonl")
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	rd, err := transcript.Open(body, transcript.Options{})
+	if err != nil {
+		return fault.As(fault.Unavailable, err)
+	}
+	for t, err := range rd.Turns() {
+		if err != nil {
+			return fault.As(fault.Unavailable, err)
+		}
+		name, ok := transcript.SpilledTo(&t)
+		found := ok && strings.HasSuffix(key, "/"+name)
+		if t.Cwd != "" && (found || in.cwd == "") {
+			in.cwd, in.root, in.remote = in.f.masked(t.Cwd), in.f.masked(t.Root), t.Remote
+		}
+		if found {
+			break
+		}
+	}
+	return nil
 }
 
 func (in *intake) newPart(project string, t memory.Turn) *part {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
 // claudeLines is a session as Claude Code writes it: one block a line, several lines
@@ -182,9 +184,8 @@ func TestGrownSample(t *testing.T) {
 	}
 }
 
-// What Claude Code writes beside its transcripts is no evidence: an output that
-// a tool spilled holds whatever the tool read. The sub-agents' own transcripts
-// are read, once.
+// Of what Claude Code writes beside its transcripts those of the sub-agents
+// are read, and the outputs of tools, each once; the rest holds nothing.
 func TestSessionFolder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 9))
@@ -197,17 +198,81 @@ func TestSessionFolder(t *testing.T) {
 		"shop/-w/s1/subagents/agent-a1.jsonl":               {agent, learn.OutcomeAdmitted},
 		"shop/-w/s1/subagents/agent-a1.meta.json":           {`{"agentType":"Explore","toolUseId":"t"}`, learn.OutcomeEmpty},
 		"shop/-w/s1/subagents/workflows/wf_1/journal.jsonl": {`{"type":"started","key":"k","agentId":"a1"}`, learn.OutcomeEmpty},
-		"shop/-w/s1/tool-results/toolu_1.txt":               {"We decided to cap retries at 5 attempts, because the upstream bans us.", learn.OutcomeEmpty},
+		"shop/-w/s1/tool-results/toolu_1.txt":               {"We decided to cap retries at 5 attempts, because the upstream bans us.", learn.OutcomeAdmitted},
+		"shop/tool-results/toolu_1.txt":                     {"We decided to cap retries at 6 attempts, because the upstream bans us.", learn.OutcomeEmpty},
 		"shop/-w/sessions-index.json":                       {`{"version":1,"entries":[]}`, learn.OutcomeEmpty},
 	} {
 		if got := receive(t, w, w.Put(key, []byte(tc.body))).Receipt; got.Outcome != tc.want {
 			t.Errorf("%s: %q (%s), want %q", key, got.Outcome, got.Reason, tc.want)
 		}
 	}
-	if n := len(stored(t, w, "shop")); n != 16 {
-		t.Errorf("%d turns stored, want 16", n)
+	if n := len(stored(t, w, "shop")); n != 17 {
+		t.Errorf("%d turns stored, want 17", n)
 	}
 	for d, err := range w.Log.DeadLetters(t.Context()) {
 		t.Errorf("a dead letter: %+v, %v", d, err)
+	}
+}
+
+// A tool's output is stored as the tool's word, whole at both ends, once
+// whatever copy brings it; its project is that of the call.
+func TestSpilledOutput(t *testing.T) {
+	t.Parallel()
+	w := functest.New(t, functest.Options{})
+	var out strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&out, "ok %d\n", i)
+	}
+	stub := func(cwd, id string) string {
+		return `{"type":"user","uuid":"` + id + `","sessionId":"s1","cwd":"` + cwd + `","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id +
+			`","content":"<persisted-output>\nOutput too large (29KB). Full output saved to: /x/s1/tool-results/` + id + `.txt\n\nPreview (first 2KB):\nok 0\n...\n</persisted-output>"}]}}` + "\n"
+	}
+	session := `{"type":"user","uuid":"u","sessionId":"s1","cwd":"/w/shop","message":{"role":"user","content":"Run the tests."}}` + "\n" +
+		stub("/w/shop", "b1") + stub("/w/bank", "b2")
+	project := func(key, body string) string {
+		t.Helper()
+		r := receive(t, w, w.Put(key, []byte(body))).Receipt
+		if r.Outcome != learn.OutcomeAdmitted || len(r.Parts) != 1 {
+			t.Fatalf("%s: %+v", key, r)
+		}
+		return r.Parts[0].Project
+	}
+	receive(t, w, w.Put("_auto/s1.jsonl", []byte(session)))
+	for key, want := range map[string]string{"_auto/s1/tool-results/b1.txt": "shop-", "_auto/s1/tool-results/b2.txt": "bank-", "_auto/s1/tool-results/b3.txt": "shop-", "_auto/s2/tool-results/b1.txt": "unsorted"} {
+		if got := project(key, out.String()+key); !strings.HasPrefix(got, want) {
+			t.Errorf("%s goes to %s, want %s…", key, got, want)
+		}
+	}
+
+	if got := project("shop/-w/s1/tool-results/b1.txt", out.String()); got != "shop" {
+		t.Errorf("project %s", got)
+	}
+	if r := receive(t, w, w.Put("shop/copy/s1/tool-results/b1.txt", []byte(out.String()+"\n"))).Receipt; r.Outcome != learn.OutcomeDuplicate {
+		t.Errorf("the same output from another copy: %+v", r)
+	}
+	src, cs, err := w.Log.Source(t.Context(), "shop", w.Admits("shop")[0].Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cs) != 1 || len(cs[0].Turns) != 1 || src.Session != "s1" || src.Format != transcript.FormatOutput {
+		t.Fatalf("%d chunks, source %+v", len(cs), src)
+	}
+	text, err := w.Log.Blob(t.Context(), "shop", cs[0].SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := cs[0].Turns[0]
+	if turn.ID != "s1/tool-results/b1" || turn.Role != memory.RoleTool || turn.Kind != memory.KindToolResult || turn.Trust != memory.TrustTool || cs[0].Trust != memory.TrustTool {
+		t.Errorf("%+v", turn)
+	}
+	for _, want := range []string{"[tool_result]\nok 0\n", "ok 19\n[... 2960 lines, ", "left out ...]\nok 2980\n", "\nok 2999"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the chunk lacks %q:\n%s", want, text)
+		}
+	}
+	for _, p := range turn.Pieces {
+		if got := out.String()[p.O0:p.O1]; got != string(text[p.C0:p.C1]) {
+			t.Errorf("the span [%d,%d) holds %q, the chunk %q", p.O0, p.O1, got, text[p.C0:p.C1])
+		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/replay"
 	"github.com/mneme-ai/mneme/shared/serve"
+	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
 const (
@@ -219,9 +220,18 @@ func (f *Function) store(ctx context.Context, project, name string, sha memory.S
 	return event.Object{Bucket: f.cfg.Inbox.Name(), Key: key, ETag: info.ETag, SizeBytes: info.SizeBytes}, nil
 }
 
-// fileName is the last key part of an uploaded body.
+// fileName is the last key part of an uploaded body, and the two before it
+// where they tell what it is.
 func fileName(name, def string) (string, error) {
-	name = path.Base(path.Clean("/" + strings.ReplaceAll(name, `\`, "/")))
+	full := path.Clean("/" + strings.ReplaceAll(name, `\`, "/"))
+	name = path.Base(full)
+	if session, _, ok := transcript.Spilled(full); ok {
+		name = session + "/" + path.Base(path.Dir(full)) + "/" + name
+		if err := objstore.ValidKey("x/" + name); err != nil || len(name) > maxFileName {
+			return "", fault.At(fault.Invalid, "name", "use shorter or plainer names of folder and file", "%.100q can not be a key", name)
+		}
+		return name, nil
+	}
 	if name == "/" || name == "." {
 		name = def
 	}

@@ -9,9 +9,10 @@ import (
 func TestCompanion(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]bool{
-		"shop/-w/5f0c/tool-results/toolu_01.txt":              true,
-		"shop/-w/5f0c/tool-results/toolu_01.txt.gz":           true,
+		"shop/-w/5f0c/tool-results/toolu_01.txt":              false,
+		"shop/-w/5f0c/tool-results/toolu_01.txt.gz":           false,
 		"tool-results/b12.json":                               true,
+		"/tool-results/b12.txt":                               true,
 		"shop/-w/5f0c/tool-results/agent-1.jsonl":             false,
 		"shop/docs/tool-results.txt":                          false,
 		"shop/-w/5f0c/subagents/agent-1.meta.json":            true,

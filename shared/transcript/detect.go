@@ -24,6 +24,7 @@ type detector struct {
 	records int
 	scratch []member
 
+	output  bool     // the key says that it is a tool's output, whatever stands in it
 	base    string   // the key's last element
 	schemas []Schema // the user's
 	schema  *Schema  // that the format is read by
@@ -45,6 +46,12 @@ func (d *detector) feed(ln line) (string, bool) {
 	ln.b = bytes.Clone(ln.b)
 	d.held = append(d.held, ln)
 	d.size += len(ln.b) + 1
+	if d.output {
+		if d.size >= detectBytes {
+			return d.last(), true
+		}
+		return "", false
+	}
 	b := trimLine(ln)
 	for i := skipSpace(b, 0); i < len(b); i = skipSpace(b, i) {
 		e := skipValue(b, i, 0)
@@ -200,6 +207,10 @@ func (d *detector) last() string {
 	switch {
 	case len(body) == 0 && d.size == 0:
 		return FormatEmpty
+	case d.output && isText(all):
+		return FormatOutput
+	case d.output:
+		return FormatUnknown
 	case bundleMagic.Match(all):
 		return FormatBundle
 	case (d.records == 0 || d.doc) && (bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))):
@@ -216,7 +227,7 @@ func (d *detector) last() string {
 	case ".json", ".jsonl", ".ndjson":
 		return FormatUnknown
 	}
-	if bytes.IndexByte(all, 0) >= 0 || !mostlyUTF8(all) || !printable(all) {
+	if !isText(all) {
 		return FormatUnknown
 	}
 	if bytes.HasPrefix(body, []byte("# aider chat started at")) || bytes.Contains(body, []byte("\n# aider chat started at")) {
@@ -239,6 +250,8 @@ func (d *detector) last() string {
 	}
 	return FormatText
 }
+
+func isText(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && mostlyUTF8(b) && printable(b) }
 
 // markdownLine is what only Markdown has: a front matter at the very top, a
 // heading, or a fence.

@@ -20,9 +20,10 @@ const (
 	FormatClaudeAI = "claude-ai-export"
 	FormatOpenCode = "opencode-export"
 	FormatLoop     = "agent-loop"
-	FormatCline    = "cline"      // and Roo
-	FormatGit      = "git-log"    // commits, as `mem learn --git` writes them
-	FormatBundle   = "git-bundle" // packed: learn makes a git-log of one in the inbox
+	FormatCline    = "cline"       // and Roo
+	FormatGit      = "git-log"     // commits, as `mem learn --git` writes them
+	FormatBundle   = "git-bundle"  // packed: learn makes a git-log of one in the inbox
+	FormatOutput   = "tool-output" // that Claude Code wrote into a file of its own
 	FormatUnknown  = "unknown"
 	FormatEmpty    = "empty"
 )

@@ -17,7 +17,8 @@ import (
 // t2 — and Codex, Gemini, Cursor, OpenAI messages, ShareGPT, TRL, OpenCode,
 // Cline, Aider, ChatGPT and Claude.ai exports, agent loops, plain text, schemas,
 // git history.
-const ReaderVersion = "t2"
+// t3 — and outputs of tools that Claude Code wrote into files of their own.
+const ReaderVersion = "t3"
 
 // MaxLineBytes is the default cap on one physical line, in bytes: real lines
 // reach 15 MB (formats.md section 0 rule 2); past the cap a line is skipped
@@ -32,6 +33,8 @@ type Options struct {
 	// Object is the object's key. Its last element is the hint for the format
 	// (".md") and the seed of ids in formats that have none of their own; the
 	// folders before it have no influence, so a copy elsewhere gives equal turns.
+	// Only of a tool's output in a file of its own the folders tell what it is and
+	// whose: see Spilled.
 	Object string
 	// ModTime is the time of notes that name none; zero when unknown.
 	ModTime time.Time
@@ -107,7 +110,8 @@ func Open(r io.Reader, opt Options) (rd *Reader, err error) {
 	rd.stats.init()
 	rd.stats.Compression = kind
 	det := detector{hint: hintOf(opt.Object), base: rd.base, schemas: opt.Schemas}
-	rd.lines.pieces = rd.lines.first() == '['
+	_, _, det.output = Spilled(opt.Object)
+	rd.lines.pieces = rd.lines.first() == '[' && !det.output
 	for settled := false; !settled; {
 		ln, ok := rd.lines.next()
 		if !ok {
@@ -149,6 +153,8 @@ func (r *Reader) newParser() parser {
 		return newCursor(r)
 	case FormatGit:
 		return newJSONL(r, &gitLog{r})
+	case FormatOutput:
+		return newOutput(r)
 	case FormatUnknown, FormatEmpty:
 	default:
 		r.stats.Unsupported = r.format
