@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -131,7 +130,7 @@ func (a *app) read(path string, stats bool, schemas []transcript.Schema) error {
 	}
 	if why != "" {
 		if stats && a.json {
-			if err := a.printJSON(st.Golden(filepath.Base(path))); err != nil {
+			if err := a.printJSON(st); err != nil {
 				return err
 			}
 		}
@@ -140,11 +139,10 @@ func (a *app) read(path string, stats bool, schemas []transcript.Schema) error {
 	if !stats {
 		return nil
 	}
-	g := st.Golden(filepath.Base(path))
 	if a.json {
-		return a.printJSON(g)
+		return a.printJSON(st)
 	}
-	b, err := json.Marshal(g)
+	b, err := json.Marshal(st)
 	if err != nil {
 		return err
 	}

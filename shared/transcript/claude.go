@@ -3,6 +3,7 @@ package transcript
 import (
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -553,7 +554,7 @@ func (c *claude) prompt(v *envelope, p memory.Piece, drop string) bool {
 	kept, _, derived := cut(p)
 	head := ""
 	if len(kept) > 0 {
-		head = strings.TrimLeft(kept[0].Text, " \t\r\n")
+		head = strings.TrimLeftFunc(kept[0].Text, unicode.IsSpace)
 	}
 	role, kind, trust := memory.RoleUser, memory.KindText, memory.TrustUser
 	human := false
@@ -661,6 +662,19 @@ func refusal(p memory.Piece) (said memory.Piece, ok bool) {
 	return memory.Piece{}, false
 }
 
+// isAnswer says that a result holds a person's answers, "question"="answer".
+// What stands before them differs by version, so the call tells where the file
+// has it.
+func isAnswer(tool, result string, isError bool) bool {
+	switch tool {
+	case "AskUserQuestion":
+		return !isError && strings.Contains(result, `"="`)
+	case "":
+		return strings.HasPrefix(result, answersHead)
+	}
+	return false
+}
+
 // result reads the tool_result block in c.block.
 func (c *claude) result(v *envelope, drop string) {
 	s := &c.r.stats
@@ -727,7 +741,7 @@ func (c *claude) result(v *envelope, drop string) {
 	if drop != "" {
 		return
 	}
-	if len(ps) > 0 && (call.name == "AskUserQuestion" || call.name == "") && strings.HasPrefix(ps[0].Text, answersHead) {
+	if len(ps) > 0 && isAnswer(call.name, ps[0].Text, isError) {
 		from, to := strings.IndexByte(ps[0].Text, '"'), strings.LastIndexByte(ps[0].Text, '"')+1
 		if from >= 0 && from < to {
 			if q, ok := slice(ps[0], from, to); ok {

@@ -84,6 +84,10 @@ func TestClaude(t *testing.T) {
 			[]string{"assistant tool_call Edit: a.go", "user feedback Edit error: use tabs"}},
 		{"answers", []string{call("t", "AskUserQuestion", `{}`), result("t", `"User has answered your questions: \"Which db?\"=\"pg\". You can now continue."`)},
 			[]string{"assistant tool_call AskUserQuestion: ", `user feedback AskUserQuestion: "Which db?"="pg"`}},
+		{"answers in other words", []string{call("t", "AskUserQuestion", `{}`), result("t", `"Your questions have been answered: \"Which db?\"=\"pg\". Go on."`), call("v", "Bash", `{"command":"env"}`), result("v", `"Your questions have been answered: \"A\"=\"B\""`)},
+			[]string{"assistant tool_call AskUserQuestion: ", `user feedback AskUserQuestion: "Which db?"="pg"`, "assistant tool_call Bash: env", `tool tool_result Bash: Your questions have been answered: "A"="B"`}},
+		{"no answer", []string{call("t", "AskUserQuestion", `{}`), result("t", `"The user did not answer."`)},
+			[]string{"assistant tool_call AskUserQuestion: ", "tool tool_result AskUserQuestion: The user did not answer."}},
 		{"text beside a tool result is the person's", []string{call("t", "Read", `{"path":"x"}`),
 			userLine("u", `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"body"}]},{"type":"text","text":"and faster"}]`, `"toolUseResult":{},`)},
 			[]string{"assistant tool_call Read: x", "tool tool_result Read: body", "user text: and faster"}},
@@ -247,5 +251,15 @@ func TestClaudePlaces(t *testing.T) {
 				t.Errorf("bad %d, pending %d, unknown %v", s.Bad, s.Pending, s.Unknown)
 			}
 		})
+	}
+}
+
+// White space of any kind is no prompt, and what is counted is what is given.
+func TestClaudeBlankPrompt(t *testing.T) {
+	t.Parallel()
+	data := strings.Join([]string{userLine("u", `"\n\u2028 \u00a0"`), userLine("v", `" \u0085 go on"`)}, "\n")
+	turns, r := read(t, data, transcript.Options{Object: "x.jsonl"})
+	if n := r.Stats().Golden("").HumanPrompts; len(turns) != 1 || n != 1 {
+		t.Errorf("%d prompts counted, turns %q", n, brief(turns))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"path"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -127,7 +128,7 @@ func Open(r io.Reader, opt Options) (rd *Reader, err error) {
 	rd.held = det.held
 	rd.schema = det.schema
 	rd.guessed = shapes[rd.format] || rd.format == FormatUnknown && det.json
-	rd.stats.Format = rd.format
+	rd.stats.File, rd.stats.Format = path.Base(opt.Object), rd.format
 	rd.parser = rd.newParser()
 	return rd, nil
 }

@@ -12,6 +12,7 @@ import (
 // counts.
 type Stats struct {
 	memory.Counts
+	File         string // the object's last key element
 	Format       string
 	Unsupported  string     // the format's name when it is known and not read; else ""
 	Compression  string     // "", "gzip" or "zstd"
@@ -56,7 +57,7 @@ func (s *Stats) init() {
 
 // restart drops the counts of the part before Options.From.
 func (s *Stats) restart() {
-	*s = Stats{Format: s.Format, Unsupported: s.Unsupported, Compression: s.Compression, Session: s.Session}
+	*s = Stats{File: s.File, Format: s.Format, Unsupported: s.Unsupported, Compression: s.Compression, Session: s.Session}
 	s.init()
 }
 
@@ -127,7 +128,8 @@ func (s *Stats) time(t time.Time, raw string) {
 	}
 }
 
-// Golden is the form that `mem read --stats --json` prints.
+// Golden is what the published sample counts hold of a file; `mem read --stats
+// --json` prints it, and more (MarshalJSON).
 type Golden struct {
 	File                string         `json:"file"`
 	Bytes               int64          `json:"bytes"`
@@ -198,5 +200,5 @@ func (s *Stats) MarshalJSON() ([]byte, error) {
 		Blank       int            `json:"blank"`
 		Dropped     map[string]int `json:"dropped"`
 		Unknown     map[string]int `json:"unknown_types"`
-	}{s.Golden(""), s.Format, s.Unsupported, s.Compression, s.Damage, s.Turns, s.Steering, s.Feedback, s.Pending, s.TooLong, s.BadUTF8, s.Blank, s.Dropped, s.Unknown})
+	}{s.Golden(s.File), s.Format, s.Unsupported, s.Compression, s.Damage, s.Turns, s.Steering, s.Feedback, s.Pending, s.TooLong, s.BadUTF8, s.Blank, s.Dropped, s.Unknown})
 }
