@@ -13,12 +13,29 @@ func assigned(text string, from, i int) (found, bool) {
 			return f, true
 		}
 	}
+	if text[i] == ':' && i+1 < len(text) && (isNum(text[i+1]) || text[i+1] == '*') {
+		if f, ok := pgpass(text, from, i); ok {
+			return f, true
+		}
+	}
 	s, e, quoted := nameBefore(text, i)
 	s = max(s, from)
 	if s >= e {
 		return found{}, false
 	}
+	if text[i] == '=' && typeNames[text[s:e]] {
+		// const apiKey: string = "…"
+		if ts, te := typed(text, from, s); te > ts {
+			s, e = ts, te
+		}
+	}
+	if quoted && s-2 >= from && text[s-2:s] == "::" {
+		return found{}, false // "AWS::IAM::AccessKey": a type's name
+	}
 	name := text[s:e]
+	if f, ok := loginPair(text, i, name); ok {
+		return f, true
+	}
 	kind, t := secretName(name)
 	if t == maybe && strings.EqualFold(name, "key") {
 		// "Secret Access Key": names of prose and prompts stand in words.
@@ -91,12 +108,24 @@ func value(text string, from int, a assignment) (found, bool) {
 		if i < len(text) && text[i] == ':' {
 			return found{}, false // a scope
 		}
-		if i < len(text) && text[i] == '=' {
-			i++
+		if i < len(text) && (text[i] == '=' || text[i] == '-' && a.ns > 1 && text[a.ns-1] == '{') {
+			i++ // := and ${NAME:-value}
+		}
+		if strings.HasPrefix(text[i:], "**") {
+			i += 2 // **Password:** in Markdown
 		}
 	case '=':
 		if i < len(text) && text[i] == '>' {
 			i++ // 'password' => 'x'
+		} else if i < len(text) && text[i] == '=' && a.trust == anyWord && !strings.HasPrefix(text[i:], "=~") {
+			for i < len(text) && text[i] == '=' {
+				i++
+			}
+			// A comparison with a literal that can be no word.
+			if v := readValue(text, i); v.ok && v.quoted && looksRandom(v.clean) && (!codeWord(v.clean) || count(v.clean).digits > 1 && mixed(v.clean)) && !namesSecret(v.clean) {
+				return judge(text, from, a, v)
+			}
+			return found{}, false
 		} else if i < len(text) && (text[i] == '=' || text[i] == '~') || a.sep > 0 && strings.IndexByte("=!<>~", text[a.sep-1]) >= 0 {
 			return found{}, false // a comparison
 		}
@@ -142,7 +171,7 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 	}
 	spaced := a.sep+1 < v.open && text[a.sep+1] == ' ' || a.sep > a.ne && !a.nameQuoted
 	upper := strings.ToUpper(name) == name
-	env := a.pair || upper && !spaced && text[a.sep] == '=' || settingLine(text, from, a, v)
+	env := a.pair || upper && !spaced && (text[a.sep] == '=' || a.ns > 1 && text[a.ns-2:a.ns] == "${") || settingLine(text, from, a, v)
 	flag := a.ns > 1 && text[a.ns-1] == '-' || strings.HasPrefix(name, "-")
 	clause := inClause(text, a, v) // Password=x; of a connection string
 	f := found{start: v.start, end: v.end, kind: a.kind}
@@ -182,6 +211,7 @@ func judge(text string, from int, a assignment, v read) (found, bool) {
 		case sure && hasDigit(s) && len(s) >= 8 && !strings.ContainsAny(s, "/."):
 		case sure && len(s) >= 20 && entropy(s) >= 3.7 && letters(s) && mixed(s):
 		case v.quoted && len(s) >= 20 && entropy(s) >= 3.9 && letters(s) && mixed(s):
+		case v.quoted && len(s) >= 32 && entropy(s) >= 4.3 && hasDigit(s) && symbols(s) >= 3 && !strings.Contains(s, "://"): // Django's, with brackets
 		default:
 			return found{}, false
 		}

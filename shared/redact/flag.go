@@ -23,6 +23,11 @@ func flagAt(text string, from, i int) (found, bool) {
 		return found{}, false
 	}
 	name := text[s:e]
+	if name[0] == 'p' && s == i+1 && len(name) > 4 {
+		if f, ok := glued(text, from, i, s); ok {
+			return f, true
+		}
+	}
 	// "--password", "x" in a list of arguments
 	k := e
 	if text[k] == '"' || text[k] == '\'' {
@@ -34,11 +39,6 @@ func flagAt(text string, from, i int) (found, bool) {
 	} else if text[k] != ' ' && text[k] != '\t' {
 		return found{}, false
 	}
-	if name[0] == 'p' && s == i+1 && len(name) > 4 {
-		if f, ok := glued(text, from, i, s); ok {
-			return f, true
-		}
-	}
 	if len(name) == 1 {
 		return shortFlag(text, from, i, name[0], k)
 	}
@@ -47,6 +47,9 @@ func flagAt(text string, from, i int) (found, bool) {
 	}
 	if name == "user" || name == "proxy-user" {
 		return userPair(text, k)
+	}
+	if (name == "body" || name == "value") && onLine(text, from, i, "secret set ", "secrets set ", "secret put ", "put-parameter ") {
+		return stored(text, from, i, k)
 	}
 	kind, t := secretName(name)
 	if name == "passin" || name == "passout" {
@@ -70,13 +73,30 @@ func plainWord(v string) bool {
 	return letters(v) && (strings.ToLower(v) == v && len(v) < 8 || plainWords[strings.ToLower(v)])
 }
 
-// userPair reads user:password.
-func userPair(text string, k int) (found, bool) {
+// stored reads the value that a command puts into a store of secrets: whatever
+// it is called there.
+func stored(text string, from, i, k int) (found, bool) {
 	v := readValue(text, k)
+	if !v.ok || v.end >= len(text) || text[v.start] == '-' {
+		return found{}, false
+	}
+	return judge(text, from, assignment{i, i + 1, i + 1, "secret", anyWord, false, true}, v)
+}
+
+// userPair reads user:password.
+func userPair(text string, k int) (found, bool) { return userPairBy(text, k, ':') }
+
+// userPairBy is userPair with another sign between the two.
+func userPairBy(text string, k int, sign byte) (found, bool) {
+	v := readValue(text, k)
+	if v.ok && sign == ',' && v.end < len(text) && text[v.end] == sign {
+		e := word(text[:min(len(text), v.end+maxValue)], v.end)
+		v.end, v.clean = e, text[v.start:e]
+	}
 	if !v.ok || v.joined {
 		return found{}, false
 	}
-	colon := strings.IndexByte(v.clean, ':')
+	colon := strings.IndexByte(v.clean, sign)
 	if colon < 1 || len(v.clean) != v.end-v.start {
 		return found{}, false
 	}
@@ -97,15 +117,27 @@ func userPair(text string, k int) (found, bool) {
 func shortFlag(text string, from, i int, c byte, k int) (found, bool) {
 	switch c {
 	case 'u', 'U':
+		if c == 'U' && onLine(text, from, i, "smbclient", "rpcclient", "smbmap", "smbget") {
+			return userPairBy(text, k, '%')
+		}
+		if c == 'u' && onLine(text, from, i, "lftp") {
+			return userPairBy(text, k, ',')
+		}
 		if !onLine(text, from, i, "curl", "wget", "http ", "https ", "httpie", "ab ", "hey ") {
 			return found{}, false
 		}
 		return userPair(text, k)
-	case 'p', 'a', 'k', 'w', 'P':
+	case 'b':
+		if onLine(text, from, i, "secret set ") {
+			return stored(text, from, i, k)
+		}
+		return found{}, false
+	case 'p', 'a', 'k', 'w', 'P', 'N':
 	default:
 		return found{}, false
 	}
-	ok := c == 'p' && onLine(text, from, i, "sshpass", "docker login", "podman login", "az login", "oc login", "nerdctl login", "helm registry login", "cf login", "mongo", "plink", "useradd") ||
+	ok := c == 'p' && onLine(text, from, i, "sshpass", "docker login", "podman login", "az login", "oc login", "nerdctl login", "helm registry login", "cf login", "mongo", "plink", "useradd", "twine ") ||
+		c == 'N' && onLine(text, from, i, "ssh-keygen") ||
 		c == 'a' && onLine(text, from, i, "redis-cli") ||
 		c == 'k' && onLine(text, from, i, "openssl enc", "openssl aes") ||
 		c == 'w' && onLine(text, from, i, "ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami") ||

@@ -8,7 +8,13 @@ func header(text string, i int) (found, bool) {
 	if i < len(text) && text[i] == '>' {
 		i++ // 'Authorization' => 'Bearer …'
 	}
+	if i+2 < len(text) && text[i] == ' ' && (text[i+2] == '"' || text[i+2] == '\'') && strings.IndexByte("bBrRuUfF", text[i+1]) >= 0 {
+		i += 2 // f'Bearer …'
+	}
 	s, _, _ := openValue(text, i)
+	if strings.HasPrefix(text[s:], "AWS4-") {
+		return found{}, false // a signature of one request, behind its method's name
+	}
 	end := run(text[:min(len(text), s+12)], s, dotted)
 	bare := true
 	for _, scheme := range []string{"bearer", "basic", "token", "digest", "apikey", "bot", "negotiate", "splunk", "key", "genieky", "geniekey", "oauth", "ntlm", "jwt", "sso-key", "signature"} {

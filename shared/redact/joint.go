@@ -98,6 +98,9 @@ func concatenation(text string, p int) (int, bool) {
 			lines++
 			q = lineOpen(text, p, q+1)
 			continue
+		case c == '`' && quote != '`' && q+1 < len(text) && (text[q+1] == '\n' || text[q+1] == '\r'): // PowerShell
+		case c == ',' && ops == 0 && listJoined(text, p, q):
+			ops++
 		case (c == '+' || c == '.' || c == '&' || c == '~') && ops < 3:
 			ops++
 		case c == '\\' && q+1 < len(text) && (text[q+1] == 'n' || text[q+1] == 't' || text[q+1] == '\r' || text[q+1] == '\n'):
@@ -131,6 +134,22 @@ func concatenation(text string, p int) (int, bool) {
 		q++
 	}
 	return 0, false
+}
+
+// listJoined says that the comma at q parts the literals of a list that is
+// joined to one text: ["abc", "def"].join(""), "".join(["abc", "def"]).
+func listJoined(text string, p, q int) bool {
+	rest := text[q:min(len(text), q+maxLineLook)]
+	end := strings.IndexByte(rest, ']')
+	if end < 0 {
+		return false
+	}
+	if strings.HasPrefix(rest[end+1:], ".join(") {
+		return true
+	}
+	before := text[max(0, p-maxLineLook):p]
+	open := strings.LastIndexByte(before, '[')
+	return open >= 0 && strings.HasSuffix(before[:open], ".join(")
 }
 
 // word is the end of the bytes from i on that a value without spaces has.

@@ -110,7 +110,9 @@ func discordAt(text string, from, i int) (found, bool) {
 	for s > from && i-s <= 30 && dashed.has(text[s-1]) {
 		s--
 	}
-	if n := i - s; n < 24 || n > 28 || strings.IndexByte("MNO", text[s]) < 0 {
+	for s = max(s, i-28); s <= i-24 && (strings.IndexByte("MNO", text[s]) < 0 || !fresh(text, from, s)); s++ {
+	}
+	if s > i-24 {
 		return found{}, false
 	}
 	a := run(text[:min(len(text), i+16)], i+1, dashed)
@@ -153,8 +155,9 @@ func webhookAt(text string, i int) (found, bool) {
 			e++
 		}
 		e = trimToken(text, s, e)
-		if v := text[s:e]; e-s >= w.min && hasDigit(v) && !isReference(v) {
-			return found{start: s, end: e, kind: w.kind}, true
+		f := extend(text, found{start: s, end: e, kind: w.kind}, dotted)
+		if v := f.value(text); len(v) >= w.min && hasDigit(v) && !isReference(v) {
+			return f, true
 		}
 	}
 	return found{}, false

@@ -86,6 +86,9 @@ func commaPair(text string, from, i int) (found, bool) {
 	if !v.ok || !v.quoted || namesSecret(v.clean) {
 		return found{}, false
 	}
+	if k := strings.LastIndexByte(v.clean, ':'); k > 0 && allDigits(v.clean[k+1:]) && run(v.clean, 0, hostname) == k {
+		return found{}, false // ("user", "password", "localhost:22")
+	}
 	// "password", "hunter" may be a list of words: a name of a variable or a
 	// header, or a value that looks it.
 	if !looksRandom(v.clean) && (strings.ToUpper(name) != name || !hasDigit(v.clean)) {
@@ -104,12 +107,15 @@ func callAt(text string, from, i int) (found, bool) {
 		s--
 	}
 	name := text[s:i]
+	if credentialCall(name) {
+		return secondLiteral(text, i+1)
+	}
 	kind, t := secretName(name)
 	if t != random && t != anyWord {
 		return found{}, false
 	}
 	v := readValue(text, i+1)
-	if !v.ok || !v.quoted || !looksRandom(v.clean) || namesSecret(v.clean) || containsMark(v.clean) {
+	if !v.ok || !v.quoted || !looksRandom(v.clean) && !(t == anyWord && len(v.clean) >= 8 && mixed(v.clean) && symbols(v.clean) > 0) || namesSecret(v.clean) || containsMark(v.clean) {
 		return found{}, false
 	}
 	return judge(text, from, assignment{s, i, i, kind, t, false, false}, v)
@@ -154,7 +160,15 @@ func tagAt(text string, from, i int) (found, bool) {
 	}
 	kind, t := secretName(text[s:i])
 	if t != random && t != anyWord {
-		return found{}, false
+		if tag := text[s:i]; tag != "string" && tag != "value" {
+			return found{}, false
+		}
+		// <key>NAME</key><string>value</string>
+		ns, ne := elementBefore(text, from, s-1)
+		if kind, t = secretName(text[ns:ne]); t != random && t != anyWord {
+			return found{}, false
+		}
+		s = ns
 	}
 	j := i + 1
 	end := j
@@ -164,11 +178,11 @@ func tagAt(text string, from, i int) (found, bool) {
 	if end >= len(text) || text[end] != '<' || end+1 >= len(text) || text[end+1] != '/' {
 		return found{}, false
 	}
-	return judge(text, from, assignment{s, i, i, kind, t, false, true}, read{open: j, start: j, end: end, clean: text[j:end], ok: true})
+	return judge(text, from, assignment{s, min(i, s+maxName), i, kind, t, false, true}, read{open: j, start: j, end: end, clean: text[j:end], ok: true})
 }
 
 // spacedWords are the words of spacedAt.
-var spacedWords = []string{"password", "is", "ENV", "ARG", "setx", "setenv", "put", "set", "add", "ConvertTo-SecureString", "echo", "printf"}
+var spacedWords = []string{"password", "PASSWORD", "by", "BY", "requirepass", "masterauth", "is", "to", "ENV", "ARG", "setx", "setenv", "put", "set", "add", "ConvertTo-SecureString", "echo", "printf"}
 
 // spacedAt reads words that a value follows after a space: `password VALUE` of
 // a .netrc line, `ENV API_KEY VALUE`, `password is VALUE`.
@@ -182,11 +196,29 @@ func spacedAt(text string, from, i int) (found, bool) {
 	}
 	switch text[i:e] {
 	case "password":
-		if !onLine(text, from, i, "machine ", "login ", "set ") {
+		if sqlUser(text, from, i, e) {
+			return judged(text, from, i, e, e)
+		}
+		if !onLine(text, from, i, "machine ", "login ", "set ") && !netrcLine(text, from, i) {
 			return found{}, false
 		}
 		return judged(text, from, i, e, e)
-	case "is":
+	case "PASSWORD", "by", "BY":
+		if sqlUser(text, from, i, e) {
+			v := readValue(text, e)
+			if !v.ok {
+				return found{}, false
+			}
+			return judge(text, from, assignment{i, e, e, "password", anyWord, false, true}, v)
+		}
+		return found{}, false
+	case "requirepass", "masterauth": // Redis
+		v := readValue(text, e)
+		if !v.ok || !hasDigit(v.clean) && !v.quoted {
+			return found{}, false
+		}
+		return judge(text, from, assignment{i, e, e, "password", anyWord, false, true}, v)
+	case "is", "to":
 		s, e2, _ := nameBefore(text, i)
 		if s = max(s, from); s >= e2 {
 			return found{}, false
@@ -199,6 +231,13 @@ func spacedAt(text string, from, i int) (found, bool) {
 		return judged(text, from, s, e2, e)
 	case "ENV", "ARG", "setx", "setenv", "put", "set", "add":
 		s := e + 1
+		for k := 0; k < 2 && s+1 < len(text) && text[s] == '-' && isLow(text[s+1]); k++ { // set -gx NAME value
+			for s++; s < len(text) && isLow(text[s]); s++ {
+			}
+			if s < len(text) && text[s] == ' ' {
+				s++
+			}
+		}
 		f := s
 		for f < len(text) && f-s < maxName && isName(text[f]) {
 			f++

@@ -25,6 +25,9 @@ func pemAt(text string, i int) (found, bool) {
 			// comment signs stand between the lines.
 			if c == '-' && strings.HasPrefix(text[end:], "-----END ") {
 				if e := strings.Index(text[end+9:], pemDash); e >= 0 && e <= 64 && !strings.Contains(text[end+9:end+9+e], "\n") {
+					if bytes64(text[body:end]) < minPEMLine {
+						return found{}, false // '-----BEGIN …-----' and '-----END …-----' in words
+					}
 					return pemFound(text, i, body, end, end+9+e+len(pemDash)), true
 				}
 			}
@@ -38,6 +41,9 @@ func pemAt(text string, i int) (found, bool) {
 			continue
 		}
 		break
+	}
+	if end, ok := framed(text, body); ok {
+		return pemFound(text, i, body, end, end), true
 	}
 	// No END: keep the lines that are base64 and nothing else.
 	end = body
@@ -64,11 +70,117 @@ func pemAt(text string, i int) (found, bool) {
 	return pemFound(text, i, body, end, end), true
 }
 
+// framed reads the lines of a key that each stand behind something: numbers
+// as editors and agents print them, a file's name as grep prints it, a quote and
+// an operator. Each line but the last must hold a stretch of a key; the END line
+// ends it, or the first line that holds none.
+func framed(text string, body int) (end int, ok bool) {
+	lines, skipped := 0, 0
+	for at := body; lines < maxPEMLines; {
+		nl := strings.IndexByte(text[at:min(len(text), at+maxFrame)], '\n')
+		if nl < 0 {
+			nl = min(len(text), at+maxFrame) - at
+		}
+		line := text[at : at+nl]
+		if k := strings.Index(line, "-----END "); k >= 0 {
+			if e := strings.Index(line[k+9:], pemDash); e >= 0 && lines > 0 {
+				return at + k + 9 + e + len(pemDash), true
+			}
+			break
+		}
+		s, e := longest64(line)
+		switch {
+		case e-s >= minFramed && entropy(line[s:e]) >= 4.3 && hasDigit(line[s:e]) && mixed(line[s:e]): // no name of code
+			lines++
+			end = at + e
+		case at == body || strings.Contains(line, "Proc-Type") || strings.Contains(line, "DEK-Info") || strings.Contains(line, "Version:") || strings.Contains(line, "Comment:"):
+		case lines == 0 && e-s < minFramed && skipped < 2: // the blank line behind the headers
+			skipped++
+		case lines > 0 && e > s && e-s <= maxPEMLine && endsNext(text, at+nl):
+			end = at + e
+		default:
+			return end, lines > 1
+		}
+		if at += nl + 1; at >= len(text) {
+			break
+		}
+	}
+	return end, lines > 1
+}
+
+// Bounds of framed: a key of 16,384 bits has 200 lines, and a frame of a long
+// path 200 bytes beside the line's 76.
+const (
+	maxPEMLines = 256
+	maxFrame    = 320
+	minFramed   = 40
+	maxPEMLine  = 76
+)
+
+// endsNext says that the END line, or the checksum of a PGP block, follows.
+func endsNext(text string, i int) bool {
+	next := text[i:min(len(text), i+2*maxFrame)]
+	return strings.Contains(next, "-----END ")
+}
+
+// longest64 is the longest stretch of base64 in a line.
+func longest64(line string) (s, e int) {
+	for i := 0; i < len(line); {
+		k := run(line, i, standard64)
+		for k > i && k < len(line) && line[k] == '=' {
+			k++
+		}
+		if k-i > e-s {
+			s, e = i, k
+		}
+		i = k + 1
+	}
+	return s, e
+}
+
+// pem64 begins a PEM file in base64, as Kubernetes and CI settings hold it.
+const pem64 = "LS0tLS1CRUdJTi"
+
+// pem64At reads a private key that stands in base64 as a whole, over line ends
+// where it is wrapped.
+func pem64At(text string, i int) (found, bool) {
+	e := run(text, i, standard64)
+	head, err := decode64(text[i : i+(min(e-i, 64))&^3])
+	if err != nil || !strings.Contains(head, pemKey) {
+		return found{}, false
+	}
+	for {
+		next, ok := lineEnd(text, e)
+		if !ok {
+			break
+		}
+		k := run(text, next, standard64)
+		for k < len(text) && text[k] == '=' {
+			k++
+		}
+		if k-next < minPEMLine || k < len(text) && text[k] != '\n' && text[k] != '\r' && text[k] != '\\' {
+			break
+		}
+		e = k
+	}
+	for e < len(text) && text[e] == '=' {
+		e++
+	}
+	return pemFound(text, i, i, e, e), true
+}
+
 // minPEMLine tells a line of a key from the next word of prose.
 const minPEMLine = 24
 
 func trimEnd(text string, from, to int) int {
 	return from + len(strings.TrimRight(text[from:to], " \t\r\n"))
+}
+
+func bytes64(s string) (n int) {
+	for i := 0; i < len(s); i++ {
+		n += btoi(isBase64(s[i]))
+	}
+	return n
 }
 
 func isBase64(c byte) bool {

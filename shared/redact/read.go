@@ -48,6 +48,12 @@ func readValue(text string, i int) read {
 			i = k
 		}
 	}
+	// A list of literals that is joined.
+	if i+1 < len(text) && text[i] == '[' && (text[i+1] == '"' || text[i+1] == '\'') {
+		if k := strings.IndexByte(text[i:min(len(text), i+maxLineLook)], ']'); k > 0 && strings.HasPrefix(text[i+k+1:], ".join(") {
+			i++
+		}
+	}
 	// Prefixes of string literals: b"…", r"…", f"…", @"…", L"…", and SQL's N'…'.
 	if i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\'') && strings.IndexByte("bBrRuUfF@LN$", text[i]) >= 0 {
 		i++

@@ -44,7 +44,11 @@ import (
 // the shapes of shells, files and programs, secrets written over joints, values
 // known from elsewhere in the text, placeholders; the fingerprint of a secret no
 // longer depends on how it is escaped.
-const RulesVersion = "r2"
+//
+// r3 — names in cells, elements, clauses of SQL, password files and before a
+// type; keys whose lines stand behind numbers or a file's name, and in base64;
+// tokens beside bytes that are no ASCII; lists that are joined.
+const RulesVersion = "r3"
 
 // OwnTokenPrefix begins every API token that Mneme mints, so that its own
 // credentials are masked too. At least 20 letters or digits follow it.
@@ -78,7 +82,7 @@ func NewWith(tenantKey []byte, o Options) *Redactor {
 }
 
 // Version names the rules in force: RulesVersion, and a hash of the user's
-// patterns where there are any, such as "r2+1f0c9a3e".
+// patterns where there are any, such as "r3+1f0c9a3e".
 func (r *Redactor) Version() string { return r.version }
 
 // Redact replaces each secret in text by [REDACTED:kind:fingerprint], where the

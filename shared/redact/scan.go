@@ -35,14 +35,16 @@ const (
 	tildeByte // ~ in a client secret of Azure
 	dotByte   // . in a token of Discord
 	escByte   // ESC opens a terminal's colour
-	orByte    // | or ? twice, before a value that stands in
+	orByte    // | or ? twice, before a value that stands in; | alone, between cells
 	pctByte   // % may open an escape of a URL
 )
 
 var class = func() (t [256]uint8) {
 	for c := range 256 {
 		switch {
-		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c >= 0x80:
+		// A byte past ASCII is none: tokens stand in “quotes”, between spaces that
+		// do not break, and right behind the words of scripts without spaces.
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
 			t[c] = wordByte
 		}
 	}
@@ -127,6 +129,8 @@ func scan(text string) []found {
 		case commaByte:
 			if i > 0 && (text[i-1] == '"' || text[i-1] == '\'' || text[i-1] == '`') {
 				f, ok = commaPair(text, from, i)
+			} else if i > 0 && isUp(text[i-1]) {
+				f, ok = csvAt(text, from, i)
 			}
 		case callByte:
 			if i+1 < len(text) && class[text[i+1]] != wordByte && text[i+1] != ')' {
@@ -137,7 +141,9 @@ func scan(text string) []found {
 				f, ok = tagAt(text, from, i)
 			}
 		case orByte:
-			f, ok = orAt(text, from, i)
+			if f, ok = orAt(text, from, i); !ok && text[i] == '|' {
+				f, ok = cellAt(text, from, i)
+			}
 		case atByte:
 			f, ok = atSign(text, from, i)
 		case tildeByte:

@@ -17,11 +17,12 @@ const (
 	standard64                // letters, digits, + and /
 	jwtSet                    // letters, digits, - _ and .
 	hostname                  // small letters, digits, - and .
+	django                    // letters, digits and the signs of a Django secret key
 )
 
 // members holds for each byte a bit for each charset that has it.
-var members = func() (t [256]uint8) {
-	signs := [...]string{alnum: "", dashed: "-_", upper: "", hexes: "", dotted: "-_.~+/=", standard64: "+/", jwtSet: "-_.", hostname: "-."}
+var members = func() (t [256]uint16) {
+	signs := [...]string{alnum: "", dashed: "-_", upper: "", hexes: "", dotted: "-_.~+/=", standard64: "+/", jwtSet: "-_.", hostname: "-.", django: "!@#$%^&*(-_=+)"}
 	for c := range 256 {
 		b := byte(c)
 		for s, extra := range signs {
@@ -172,6 +173,8 @@ var rules = []rule{
 	{"glsoat-", dashed, 16, "gitlab_token", true},
 	{"glagent-", dashed, 32, "gitlab_token", true},
 	{"ya29_", dashed, 20, "google_token", true},
+	{"sntrys_", dotted, 80, "sentry_org_token", true},
+	{"django-insecure-", django, 40, "secret_key", false},
 	{OwnTokenPrefix, alnum, 20, "mneme_token", true},
 }
 
@@ -183,6 +186,7 @@ type pair struct {
 	webhook  bool
 	bearer   bool
 	jwt, mid bool
+	pem      bool
 }
 
 // pairAt is the pair with which s begins, or nil.
@@ -234,6 +238,7 @@ var pairs, starts = func() (m [256]*[256]*pair, s [256][4]uint64) {
 		at(w).bearer = true
 	}
 	at("ey").jwt = true
+	at(pem64).pem = true
 	at("at").mid = true
 	at("s.").mid = true
 	return m, s
@@ -287,6 +292,11 @@ func (q *pair) tokenAt(text string, i int) (found, bool) {
 		}
 	}
 	switch {
+	case q.pem && strings.HasPrefix(text[i:], pem64):
+		return pem64At(text, i)
+	case q.jwt && strings.HasPrefix(text[i:], dockerAuths) && !inWord(text, i):
+		e := run(text, i, dotted)
+		return found{start: i, end: e, kind: "docker_auth"}, e-i >= 40
 	case q.jwt:
 		return jwtAt(text, i)
 	case q.bearer:
@@ -356,6 +366,9 @@ func wrapped(text string, i, n int) (found, bool) {
 	}
 	return found{}, false
 }
+
+// dockerAuths begins {"auths":, Docker's config, in base64 as Kubernetes holds it.
+const dockerAuths = "eyJhdXRocyI6"
 
 // jwtAt reads header.payload.signature; a header is JSON, so it begins "eyJ".
 // An encrypted one has five parts.
