@@ -109,6 +109,11 @@ func (a *app) read(path string, stats bool, schemas []transcript.Schema) error {
 		}
 		text, _ := red.Redact(t.Text())
 		if a.json {
+			masked := func(s string) string { out, _ := red.Redact(s); return out }
+			if t.Tool != nil {
+				t.Tool.Name, t.Tool.CallID, t.Tool.Target = masked(t.Tool.Name), masked(t.Tool.CallID), masked(t.Tool.Target)
+			}
+			t.ID, t.Session, t.Cwd = masked(t.ID), masked(t.Session), masked(t.Cwd)
 			err = a.printJSON(map[string]any{
 				"id": t.ID, "session": t.Session, "role": t.Role, "kind": t.Kind, "trust": t.Trust, "time": t.TimeRaw,
 				"cwd": t.Cwd, "line": t.Line, "from": t.From, "to": t.To, "text": text, "tool": t.Tool, "abandoned": t.Abandoned,

@@ -24,6 +24,7 @@ type detector struct {
 	records int
 	scratch []member
 
+	prose   bool     // a Markdown file that does not begin with a value: JSON in it is an example
 	output  bool     // the key says that it is a tool's output, whatever stands in it
 	base    string   // the key's last element
 	schemas []Schema // the user's
@@ -53,6 +54,15 @@ func (d *detector) feed(ln line) (string, bool) {
 		return "", false
 	}
 	b := trimLine(ln)
+	if i := skipSpace(b, 0); !d.began && i < len(b) && b[i] != '{' && b[i] != '[' && isMarkdownName(d.hint) {
+		d.began, d.prose = true, true
+	}
+	if d.prose {
+		if d.size >= detectBytes {
+			return d.last(), true
+		}
+		return "", false
+	}
 	for i := skipSpace(b, 0); i < len(b); i = skipSpace(b, i) {
 		e := skipValue(b, i, 0)
 		if !d.began {
@@ -221,7 +231,10 @@ func (d *detector) last() string {
 			return f
 		}
 	case d.records > 0:
-		return d.shown()
+		// A text may show JSON as an example; a file of JSON begins with it.
+		if f := d.shown(); f != FormatUnknown || bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("[")) {
+			return f
+		}
 	}
 	switch d.hint {
 	case ".json", ".jsonl", ".ndjson":
@@ -239,9 +252,10 @@ func (d *detector) last() string {
 	if d.hint == ".txt" && isCursorText(all) {
 		return FormatCursor
 	}
-	switch d.hint {
-	case ".md", ".markdown", ".mdx", ".mdc":
+	if isMarkdownName(d.hint) {
 		return FormatMarkdown
+	}
+	switch d.hint {
 	case ".txt", ".text", ".log", ".csv", ".tsv":
 		return FormatText
 	}
@@ -249,6 +263,10 @@ func (d *detector) last() string {
 		return FormatMarkdown
 	}
 	return FormatText
+}
+
+func isMarkdownName(hint string) bool {
+	return hint == ".md" || hint == ".markdown" || hint == ".mdx" || hint == ".mdc"
 }
 
 func isText(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && mostlyUTF8(b) && printable(b) }
