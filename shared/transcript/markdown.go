@@ -309,7 +309,7 @@ func (m *markdown) closeBlockAt(to int) {
 		kind = blockText // a tag without its end is somebody's words
 	}
 	limit := m.r.opt.NoteChars
-	if m.done > 0 && utf8.RuneCount(bytes.TrimSpace(m.buf[:to])) > limit {
+	if m.done > 0 && utf8.RuneCount(bytes.TrimSpace(m.buf[:to])) > limit && !opensKey(m.buf[:m.done]) {
 		if !m.onlyHeading() || kind == blockText {
 			m.emit(0, m.done)
 			m.shift(m.at)
@@ -322,6 +322,16 @@ func (m *markdown) closeBlockAt(to int) {
 	}
 	for utf8.RuneCount(bytes.TrimSpace(m.buf[:m.done])) > limit {
 		k := splitAt(m.buf[:m.done], limit)
+		for k < m.done && opensKey(m.buf[:k]) {
+			if e := bytes.IndexByte(m.buf[k:m.done], '\n'); e >= 0 {
+				k += e + 1
+			} else {
+				k = m.done
+			}
+		}
+		if k == m.done && opensKey(m.buf[:k]) {
+			return // the key's end is still to come
+		}
 		m.emit(0, k)
 		end := m.done - k
 		m.shift(k)
@@ -341,9 +351,30 @@ func (m *markdown) shift(k int) {
 	m.done = 0
 }
 
+// Parts are looked at for secrets one by one: what shows as one only as a whole
+// is not cut.
+const (
+	keyOpen = "-----BEGIN "
+	keyEnd  = "-----END "
+	// maxKeyBytes bounds a private key, and a word that is kept whole.
+	maxKeyBytes = 64 << 10
+)
+
+// opensKey says that a private key begins in b and does not end there.
+func opensKey(b []byte) bool {
+	from := max(0, len(b)-maxKeyBytes)
+	k := bytes.LastIndex(b[from:], []byte(keyOpen))
+	if k < 0 {
+		return false
+	}
+	b = b[from+k+len(keyOpen):]
+	head, _, _ := bytes.Cut(b, []byte("-----"))
+	return len(head) < 64 && bytes.Contains(head, []byte("PRIVATE KEY")) && !bytes.Contains(b, []byte(keyEnd))
+}
+
 // splitAt is where a text over limit characters is best cut: after the last
 // line that fits, else after the last sentence, else after the last space,
-// else at the limit.
+// else at the next one, else at the limit.
 func splitAt(b []byte, limit int) int {
 	end := 0
 	for n := 0; n < limit && end < len(b); n++ {
@@ -359,6 +390,12 @@ func splitAt(b []byte, limit int) int {
 	}
 	if k := bytes.LastIndexAny(head, " \t"); k > 0 && len(bytes.TrimSpace(head[:k])) > 0 {
 		return k + 1
+	}
+	if k := bytes.IndexAny(b[end:min(len(b), end+maxKeyBytes)], " \t\n"); k >= 0 {
+		return end + k + 1
+	}
+	if len(b)-end <= maxKeyBytes {
+		return len(b)
 	}
 	return end
 }

@@ -1,6 +1,8 @@
 package transcript_test
 
 import (
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/mneme-ai/mneme/shared/transcript"
@@ -27,6 +29,43 @@ func TestExamplesInProse(t *testing.T) {
 		}
 		if len(turns) == 0 && tt.want != transcript.FormatUnknown {
 			t.Errorf("%s: no turn of\n%s", tt.object, tt.data)
+		}
+	}
+}
+
+// A note is cut into parts before secrets are looked for: a private key, and a
+// long word such as a key in base64, stay in one part.
+func TestNoteKeepsKeysWhole(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 33))
+	letters := func(n int) string {
+		const set = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = set[r.IntN(len(set))]
+		}
+		return string(b)
+	}
+	for _, head := range []string{"RSA PRIVATE KEY-----\n", "PGP PRIVATE KEY BLOCK-----\n\n", "RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F\n\n"} {
+		for _, before := range []int{0, 10, 60, 200} {
+			pem := "-----BEGIN " + head
+			for range 50 {
+				pem += letters(64) + "\n"
+			}
+			pem += "-----END " + head[:strings.Index(head, "\n")]
+			word := letters(4500)
+			prose := strings.Repeat("We keep it so.\n", before)
+			for _, object := range []string{"a.md", "a.txt"} {
+				data := "Intro.\n\n" + prose + pem + "\n" + prose + "\nkey: " + word + "\n" + prose
+				wholeKey, wholeWord := false, false
+				for _, turn := range checkReading(t, data, transcript.Options{Object: object}) {
+					wholeKey = wholeKey || strings.Contains(turn.Text(), pem)
+					wholeWord = wholeWord || strings.Contains(turn.Text(), word)
+				}
+				if !wholeKey || !wholeWord {
+					t.Errorf("%s, %.20q after %d lines: key whole %t, word whole %t", object, head, before, wholeKey, wholeWord)
+				}
+			}
 		}
 	}
 }
