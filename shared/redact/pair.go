@@ -248,6 +248,9 @@ func spacedAt(text string, from, i int) (found, bool) {
 		if _, t := secretName(text[s:f]); t != anyWord && t != random {
 			return found{}, false
 		}
+		if v := readValue(text, f); letters(v.clean) && strings.ToLower(v.clean) == v.clean {
+			return found{}, false // set auth.existingSecret instead
+		}
 		if text[f+1:] == "" || text[f+1] == '=' || text[f+1] == '-' || text[f+1] == ':' {
 			return found{}, false
 		}

@@ -192,6 +192,7 @@ func TestPlacesNoAlarm(t *testing.T) {
 		"if password == 'password1' || token === \"\" {",
 		"    client-certificate-data: " + base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIDBTCCAe2gAwIBAgIIX0aGYxVbWlkwDQYJKoZIhvcNAQELBQAwFTETMBEGA1UE\n")),
 		"naïveAKIA is no key",
+		"for production set auth.existingSecret instead of storing it",
 		"('http', 'user', 'password', 'localhost:22')",
 	} {
 		if out, marks := red.Redact(text); len(marks) > 0 {

@@ -30,6 +30,8 @@ type markdown struct {
 	at    int
 	fence []byte // the marker that closes the open fence
 
+	key int64 // where the private key begins that is open, plus one; 0 for none
+
 	levels  [6]string // heading texts by level
 	level   int       // of the current section, 0 before the first heading
 	heading string    // heading path of the part
@@ -202,6 +204,12 @@ func (m *markdown) body(ln line) {
 		}
 		return
 	}
+	if m.insideKey(b, off) {
+		if m.open == blockNone {
+			m.open, m.at = blockText, from
+		}
+		return
+	}
 	if f := opensFence(trimmed); f != nil {
 		from = m.closeBefore(from)
 		m.open, m.at, m.fence = blockFence, from, f
@@ -359,6 +367,23 @@ const (
 	// maxKeyBytes bounds a private key, and a word that is kept whole.
 	maxKeyBytes = 64 << 10
 )
+
+// insideKey says that a line belongs to a private key that began before it. Its
+// lines may begin like headings: a key that is commented out does.
+func (m *markdown) insideKey(b []byte, off int64) bool {
+	switch {
+	case m.key > 0 && off-m.key > maxKeyBytes:
+		m.key = 0
+	case m.key > 0:
+		if bytes.Contains(b, []byte(keyEnd)) {
+			m.key = 0
+		}
+		return true
+	case bytes.Contains(b, []byte(keyOpen)) && opensKey(b):
+		m.key = off + 1
+	}
+	return false
+}
 
 // opensKey says that a private key begins in b and does not end there.
 func opensKey(b []byte) bool {

@@ -55,6 +55,17 @@ func TestNoteKeepsKeysWhole(t *testing.T) {
 			pem += "-----END " + head[:strings.Index(head, "\n")]
 			word := letters(4500)
 			prose := strings.Repeat("We keep it so.\n", before)
+			commented := "# " + strings.ReplaceAll(pem, "\n", "\n# ")
+			n := 0
+			for _, turn := range checkReading(t, "Intro.\n\n"+prose+"\n"+commented+"\n\n# Next\n\nAnd so on.\n", transcript.Options{Object: "a.md"}) {
+				n += strings.Count(turn.Text(), "-----")
+				if turn.Heading != "" && turn.Heading != "Next" && !strings.HasPrefix(turn.Heading, "-----BEGIN") || strings.Contains(turn.Text(), keyLine(pem)) && !strings.Contains(turn.Text(), commented) {
+					t.Errorf("commented %.20q after %d lines: heading %q", head, before, turn.Heading)
+				}
+			}
+			if n != 4 {
+				t.Errorf("commented %.20q after %d lines: %d signs of a key, want 4", head, before, n)
+			}
 			for _, object := range []string{"a.md", "a.txt"} {
 				data := "Intro.\n\n" + prose + pem + "\n" + prose + "\nkey: " + word + "\n" + prose
 				wholeKey, wholeWord := false, false
@@ -69,3 +80,6 @@ func TestNoteKeepsKeysWhole(t *testing.T) {
 		}
 	}
 }
+
+// keyLine is a line from the middle of a key.
+func keyLine(pem string) string { return strings.Split(pem, "\n")[20] }
