@@ -76,6 +76,12 @@ func TestPlaces(t *testing.T) {
 		"PowerShell's line end": func(v, _ string) (string, []string) {
 			return "$env:API_KEY = \"" + v[:18] + "\" + `\n  \"" + v[18:] + "\"", []string{v[:18], v[18:]}
 		},
+		"file in folders": func(v, _ string) (string, []string) {
+			return "cat /home/ada/projects/shop/secrets/ghp_" + v + ".txt", []string{v}
+		},
+		"folders behind": func(v, _ string) (string, []string) {
+			return "/srv/npm_" + v + "/packages/of/the/whole/team", []string{v}
+		},
 		"joined list": func(v, pw string) (string, []string) {
 			return `const apiKey = ["` + v[:18] + `", "` + v[18:] + `"].join("")`, []string{v[:18], v[18:]}
 		},
@@ -192,6 +198,7 @@ func TestPlacesNoAlarm(t *testing.T) {
 		"if password == 'password1' || token === \"\" {",
 		"    client-certificate-data: " + base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIDBTCCAe2gAwIBAgIIX0aGYxVbWlkwDQYJKoZIhvcNAQELBQAwFTETMBEGA1UE\n")),
 		"naïveAKIA is no key",
+		"integrity: sha512-cX7iRSEXdPZps6/oy2kd83jr0QmZ7vPaWcT5yLxNfUbGhE4sXoRt9zKq1i/6a8c30CLz2yHGD9sXMf/5w==",
 		"for production set auth.existingSecret instead of storing it",
 		"('http', 'user', 'password', 'localhost:22')",
 	} {

@@ -90,22 +90,24 @@ func (p *vendorPrefix) at(text string, i int) (found, bool) {
 // slash.
 const minBlob = 24
 
+// blob says that a run of base64 bytes is data, not the folders of a path.
+func blob(s string) bool { return len(s) >= minBlob && mixed(s) && hasDigit(s) }
+
 // inBase64 says that [s,e) is a stretch of longer base64: a + or / borders it
 // and more follows.
 func inBase64(text string, s, e int) bool {
+	before, after := "", ""
 	if s > 0 && (text[s-1] == '/' || text[s-1] == '+') {
 		k := s
-		for k > 0 && s-k < minBlob && standard64.has(text[k-1]) {
+		for k > 0 && s-k < 3*minBlob && standard64.has(text[k-1]) {
 			k--
 		}
-		if s-k >= minBlob {
-			return true
-		}
+		before = text[k:s]
 	}
 	if e < len(text) && (text[e] == '/' || text[e] == '+') {
-		return run(text[:min(len(text), e+minBlob)], e, standard64)-e >= minBlob
+		after = text[e:run(text[:min(len(text), e+3*minBlob)], e, standard64)]
 	}
-	return false
+	return len(before)+len(after) >= minBlob && blob(before+after)
 }
 
 // match is the length of the token with which s begins.
