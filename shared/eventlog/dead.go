@@ -35,8 +35,9 @@ type Dead struct {
 	Kind      string          `json:"kind"`            // fault kind
 	Error     string          `json:"error"`           // no transcript text
 	Hint      string          `json:"hint,omitempty"`
-	Attempts  int             `json:"attempts"` // deliveries before it was given up
-	At        time.Time       `json:"at"`       // UTC; the store's clock when zero
+	Attempts  int             `json:"attempts"`         // deliveries before it was given up
+	At        time.Time       `json:"at"`               // UTC; the store's clock when zero
+	Erased    memory.SHA      `json:"erased,omitempty"` // the tombstone that erased its body; the id stays that of the letter with it
 }
 
 // DeadID is the identity of a letter: sha256 over the RFC 8785 form of
@@ -82,6 +83,36 @@ func (l *Log) PutDead(ctx context.Context, d Dead) (err error) {
 	_, err = l.b.Create(ctx, key, append(line, '\n'))
 	if errors.Is(err, objstore.ErrPrecondition) {
 		return nil
+	}
+	return err
+}
+
+// EraseDead takes the body out of a dead letter. One that has none is left alone.
+func (l *Log) EraseDead(ctx context.Context, id, tombstone memory.SHA) (err error) {
+	defer fault.Wrap(&err, "erase dead(%s)", id.Short())
+	key, err := l.opsKey("dead", string(id))
+	if err != nil {
+		return err
+	}
+	raw, err := l.readLimited(ctx, key, maxDead)
+	if err != nil {
+		return err
+	}
+	var d Dead
+	if err := decodeStrictType(raw.data, TypeDead, &d, func() int { return d.V }); err != nil {
+		return corrupt(key, 0, err)
+	}
+	if len(d.Body) == 0 {
+		return nil
+	}
+	d.Body, d.Erased = nil, tombstone
+	line, err := marshalLoose(&d)
+	if err != nil {
+		return err
+	}
+	_, err = l.b.Replace(ctx, key, append(line, '\n'), raw.etag)
+	if errors.Is(err, objstore.ErrPrecondition) {
+		return fault.New(fault.Conflict, "the letter changed in between")
 	}
 	return err
 }

@@ -1,9 +1,15 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"iter"
 	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -64,7 +70,8 @@ func (l *Log) Tombstone(ctx context.Context, project string, key memory.SHA) (*m
 }
 
 // ScrubbedBlobs gives every blob of the project that was scrubbed, by its
-// sha256: of a blob that two tombstones name, the edits are the same.
+// sha256. Of a blob that two tombstones name the edits are the same, unless its
+// text was learned again meanwhile.
 func (l *Log) ScrubbedBlobs(ctx context.Context, project string) (map[memory.SHA]memory.Scrubbed, error) {
 	out := map[memory.SHA]memory.Scrubbed{}
 	for key, err := range l.RecordKeys(ctx, project, Tombstones) {
@@ -116,6 +123,59 @@ func (l *Log) EraseSource(ctx context.Context, project string, key, tombstone me
 		return fault.New(fault.Conflict, "the source changed in between")
 	}
 	return err
+}
+
+// SetAside gives the dead letters that hold bytes of damaged objects of a
+// project's log, with the text in them as far as it can be read.
+func (l *Log) SetAside(ctx context.Context, project string) iter.Seq2[memory.SHA, string] {
+	return func(yield func(memory.SHA, string) bool) {
+		blobs := l.blobKey(project, "")
+		for d, err := range l.DeadLetters(ctx) {
+			if err != nil || len(d.Body) == 0 { // mem dead names a letter that is damaged itself
+				continue
+			}
+			text := string(d.Body)
+			if strings.HasPrefix(d.Key, blobs) {
+				text = l.unpackSome(d.Body)
+			} else if !strings.HasPrefix(d.Key, "log/"+l.tenant+"/"+project+"/") {
+				continue
+			}
+			if !yield(d.ID, text) {
+				return
+			}
+		}
+	}
+}
+
+// unpackSome is what of a damaged blob decompresses.
+func (l *Log) unpackSome(packed []byte) string {
+	r, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderMaxMemory(maxBlob))
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	out, _ := io.ReadAll(io.LimitReader(r, maxBlob)) // it is damaged: what comes before counts
+	return string(out)
+}
+
+// Blobs lists the blobs of a project by key.
+func (l *Log) Blobs(ctx context.Context, project string) iter.Seq2[memory.SHA, error] {
+	return func(yield func(memory.SHA, error) bool) {
+		if err := l.checkProject(project); err != nil {
+			yield("", err)
+			return
+		}
+		prefix := l.blobKey(project, "")
+		for info, err := range l.b.ListAfter(ctx, prefix, "") {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if sha := memory.SHA(strings.TrimPrefix(info.Key, prefix)); sha.Valid() && !yield(sha, nil) {
+				return
+			}
+		}
+	}
 }
 
 // DropBlob removes a blob that was scrubbed. None there is no error.
@@ -188,11 +248,13 @@ func (l *Log) DropVectors(ctx context.Context, project, space, stream string, se
 }
 
 // Scrub is how far a project's last scrub is. It stands in the pointer
-// <project>/scrub, which is set before anything is erased: who keeps texts in
-// memory reads it before he uses them.
+// <project>/scrub, which is set before the tombstone is written: who keeps texts
+// in memory, or rows in an index, holds them under the value that he read first.
 type Scrub struct {
-	Tombstone memory.SHA `json:"tombstone"` // of the last scrub that found something
+	N         int64      `json:"n"`         // begins of a scrub so far, of one that goes on too: no value comes twice
+	Tombstone memory.SHA `json:"tombstone"` // of the last scrub that found something; none stands there where it died before its commit
 	Rules     string     `json:"rules"`     // of that one
+	Marked    bool       `json:"marked"`    // every old source record leads to its new one
 	Done      bool       `json:"done"`      // all that the tombstone demands is done
 }
 

@@ -47,32 +47,46 @@ func (l *Log) PutRecords(ctx context.Context, project string, s Shelf, recs []Re
 	if err := l.checkShelf(project, s); err != nil {
 		return "", err
 	}
+	key, data, err := looseLines(recs)
+	if err != nil {
+		return "", err
+	}
+	err = l.putOnce(ctx, l.shelfPrefix(project, s)+string(key)+".jsonl", data, maxSource, func(old []byte) error {
+		_, err := sumLines(old, key)
+		return err
+	})
+	return key, err
+}
+
+// RecordsKey is the key under which PutRecords would write recs.
+func RecordsKey(recs []Record) (memory.SHA, error) {
+	key, _, err := looseLines(recs)
+	return key, err
+}
+
+// looseLines are the lines of an unordered object, and its key.
+func looseLines(recs []Record) (memory.SHA, []byte, error) {
 	if len(recs) == 0 {
-		return "", fault.New(fault.Invalid, "no records")
+		return "", nil, fault.New(fault.Invalid, "no records")
 	}
 	chain := newChainer()
 	var buf bytes.Buffer
 	for i, r := range recs {
 		line, _, err := encodeRecord(r)
 		if err != nil {
-			return "", at(err, "record "+strconv.Itoa(i+1))
+			return "", nil, at(err, "record "+strconv.Itoa(i+1))
 		}
 		isErased, err := chain.add(line)
 		if err != nil || isErased {
-			return "", fault.At(fault.Invalid, "record "+strconv.Itoa(i+1), "", "erased, or no canonical form: %v", err)
+			return "", nil, fault.At(fault.Invalid, "record "+strconv.Itoa(i+1), "", "erased, or no canonical form: %v", err)
 		}
 		if buf.Len()+len(line) >= maxSource {
-			return "", fault.New(fault.Invalid, "more than %d bytes of records in one object", maxSource)
+			return "", nil, fault.New(fault.Invalid, "more than %d bytes of records in one object", maxSource)
 		}
 		buf.Write(line)
 		buf.WriteByte('\n')
 	}
-	key := chain.sum()
-	err = l.putOnce(ctx, l.shelfPrefix(project, s)+string(key)+".jsonl", buf.Bytes(), maxSource, func(old []byte) error {
-		_, err := sumLines(old, key)
-		return err
-	})
-	return key, err
+	return chain.sum(), buf.Bytes(), nil
 }
 
 // Records reads one object of a shelf, verified against its key. None there:

@@ -118,6 +118,7 @@ type verifier struct {
 	// scrubbed are the blobs that tombstones replace: spans into them are
 	// looked up in what stands in their place.
 	scrubbed map[memory.SHA]memory.Scrubbed
+	dropped  map[sha32]bool // of those that were asked for: whether they stand
 }
 
 // part is an admitted part as the streams may refer to it.
@@ -197,7 +198,7 @@ func (v *verifier) step(ctx context.Context) error {
 }
 
 func (v *verifier) project(ctx context.Context, name string) error {
-	v.name, v.parts, v.blobs, v.l1 = name, nil, map[sha32]bool{}, map[sha32]bool{}
+	v.name, v.parts, v.blobs, v.l1, v.dropped = name, nil, map[sha32]bool{}, map[sha32]bool{}, map[sha32]bool{}
 	v.present, v.heads, v.texts = map[memory.SHA]bool{}, map[string]int64{}, textCache{}
 	var err error
 	if v.scrubbed, err = v.l.ScrubbedBlobs(ctx, name); err != nil {
@@ -399,11 +400,17 @@ func (v *verifier) blob(ctx context.Context, sha memory.SHA) (text string, ok bo
 }
 
 // quoted gives the text of blob [from,to), and where the blob was scrubbed that
-// of the same place in what stands for it; ok is false where it was reported.
+// of the same place in what stands for it; ok is false where it was reported. A
+// scrubbed blob stands where its text was learned again.
 func (v *verifier) quoted(ctx context.Context, sha memory.SHA, from, to int) (text string, ok bool, err error) {
 	for range maxReplaced {
 		s, gone := v.scrubbed[sha]
 		if !gone {
+			break
+		}
+		if stands, err := v.stands(ctx, sha); err != nil {
+			return "", false, err
+		} else if stands {
 			break
 		}
 		sha = s.New
@@ -417,6 +424,23 @@ func (v *verifier) quoted(ctx context.Context, sha memory.SHA, from, to int) (te
 		return "", true, nil
 	}
 	return text[from:to], true, nil
+}
+
+// stands reports whether a scrubbed blob is there all the same.
+func (v *verifier) stands(ctx context.Context, sha memory.SHA) (bool, error) {
+	id := pack(sha)
+	if known, seen := v.blobs[id]; seen {
+		return known, nil
+	}
+	if there, seen := v.dropped[id]; seen {
+		return there, nil
+	}
+	_, err := v.l.b.Head(ctx, v.l.blobKey(v.name, sha))
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return false, err
+	}
+	v.dropped[id] = err == nil
+	return err == nil, nil
 }
 
 // loose checks the unordered write-once objects that no admit line names:
