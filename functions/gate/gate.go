@@ -55,13 +55,20 @@ type Function struct {
 	cfg   Config
 	calls atomic.Int64
 
-	cursors *lru.Cache[string, replay.Cursor]
+	cursors *lru.Cache[heldKey, replay.Cursor]
 	lines   *lru.Cache[lineKey, memory.Admit]
-	parts   *lru.Cache[memory.SHA, part]
-	blobs   *lru.Cache[memory.SHA, string]
+	parts   *lru.Cache[heldKey, part]
+	blobs   *lru.Cache[heldKey, string]
 	running sync.Map // project/stream -> struct{}: one slice a stream in this process
-	scrubs  sync.Map // project -> the etag of its scrub state
+	scrubs  sync.Map // project -> the etag of its scrub state, as last seen
 	done    sync.Map // project/stream of ad-hoc streams that have folded their one part
+}
+
+// heldKey names what is cached of texts: under the scrub state that was read
+// before it, so that what a slice brings home late is not used after a scrub.
+type heldKey struct {
+	scrub string // etag; see eventlog.Log.ScrubState
+	name  string // project/stream, or project/sha256
 }
 
 // part is a source record with its chunk records: immutable, so it is cached.
@@ -100,16 +107,16 @@ func New(cfg Config) (*Function, error) {
 	}
 	f := &Function{cfg: cfg}
 	var err error
-	if f.cursors, err = lru.New[string, replay.Cursor](cursorCache); err != nil {
+	if f.cursors, err = lru.New[heldKey, replay.Cursor](cursorCache); err != nil {
 		return nil, err
 	}
 	if f.lines, err = lru.New[lineKey, memory.Admit](lineCache); err != nil {
 		return nil, err
 	}
-	if f.parts, err = lru.New[memory.SHA, part](partCache); err != nil {
+	if f.parts, err = lru.New[heldKey, part](partCache); err != nil {
 		return nil, err
 	}
-	if f.blobs, err = lru.New[memory.SHA, string](blobCache); err != nil {
+	if f.blobs, err = lru.New[heldKey, string](blobCache); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -189,12 +196,16 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 	if err != nil {
 		return nil, err
 	}
+	scrub, err := f.scrubbed(ctx, project)
+	if err != nil {
+		return nil, err
+	}
 	var out []behindStream
 	for _, s := range streams {
 		if _, ok := f.done.Load(project + "/" + s.Name); ok {
 			continue
 		}
-		c, err := f.cursor(ctx, project, s.Name)
+		c, err := f.cursor(ctx, scrub, project, s.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -269,8 +280,8 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 }
 
 // cursor is the stream's folded state, brought up to date from the log.
-func (f *Function) cursor(ctx context.Context, project, stream string) (replay.Cursor, error) {
-	key := project + "/" + stream
+func (f *Function) cursor(ctx context.Context, scrub, project, stream string) (replay.Cursor, error) {
+	key := heldKey{scrub, project + "/" + stream}
 	c, ok := f.cursors.Get(key)
 	var err error
 	if ok {
@@ -328,7 +339,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		var end eventlog.Head
 		end, err = f.slice(ctx, project, stream, deadline)
 		if fault.Is(err, fault.Conflict) {
-			f.cursors.Remove(key)
+			f.drop(key)
 			continue
 		}
 		if err != nil && !errors.Is(err, errSlice) {
@@ -349,7 +360,11 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	// Read the admit stream once more: a part admitted while the stream was
 	// taken found it so, and nobody else would ask.
 	idle()
-	c, err := f.cursor(ctx, project, name)
+	scrub, err := f.scrubbed(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.cursor(ctx, scrub, project, name)
 	if err != nil {
 		return nil, err
 	}

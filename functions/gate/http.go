@@ -73,9 +73,13 @@ func (f *Function) questions(ctx context.Context, p string) (Questions, error) {
 	if err != nil {
 		return Questions{}, err
 	}
+	scrub, err := f.scrubbed(ctx, p)
+	if err != nil {
+		return Questions{}, err
+	}
 	out := Questions{Project: p, Default: etag == "", Questions: []Question{}}
 	for _, q := range set.Queries {
-		c, err := f.cursor(ctx, p, q.Stream())
+		c, err := f.cursor(ctx, scrub, p, q.Stream())
 		if err != nil {
 			return out, err
 		}

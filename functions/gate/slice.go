@@ -22,12 +22,12 @@ const segmentRecords = 512
 // stream's new head, zero when nothing was appended, and errSlice when there
 // is more to do.
 func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (eventlog.Head, error) {
-	if err := f.scrubbed(ctx, project); err != nil {
+	scrub, err := f.scrubbed(ctx, project)
+	if err != nil {
 		return eventlog.Head{}, err
 	}
-	w := &writer{f: f, project: project, stream: s}
-	var err error
-	if w.cursor, err = f.cursor(ctx, project, s.Name); err != nil {
+	w := &writer{f: f, scrub: scrub, project: project, stream: s}
+	if w.cursor, err = f.cursor(ctx, scrub, project, s.Name); err != nil {
 		return eventlog.Head{}, err
 	}
 	w.next = w.cursor.State
@@ -68,19 +68,27 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 	return w.head, nil
 }
 
-// scrubbed lets go of every cached text where the project was scrubbed since the
-// last slice: a chunk is then read in its newly redacted form.
-func (f *Function) scrubbed(ctx context.Context, project string) error {
-	etag, err := f.cfg.Log.ScrubState(ctx, project)
-	if err != nil {
-		return err
+// scrubbed is the project's scrub state, under which texts are cached. One that
+// was not seen before lets go of all that is held under others.
+func (f *Function) scrubbed(ctx context.Context, project string) (etag string, err error) {
+	if etag, err = f.cfg.Log.ScrubState(ctx, project); err != nil {
+		return "", err
 	}
 	if old, ok := f.scrubs.Swap(project, etag); ok && old != etag || !ok && etag != "" {
 		f.cursors.Purge()
 		f.parts.Purge()
 		f.blobs.Purge()
 	}
-	return nil
+	return etag, nil
+}
+
+// drop forgets a stream's cursor.
+func (f *Function) drop(name string) {
+	for _, k := range f.cursors.Keys() {
+		if k.name == name {
+			f.cursors.Remove(k)
+		}
+	}
 }
 
 // admits is the log's admit lines after a number, each read from the store once
@@ -116,7 +124,7 @@ type lineKey struct {
 
 // fold runs the loop over one part; false when the time was over before its end.
 func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line memory.Admit, deadline time.Time) (bool, error) {
-	p, err := f.part(ctx, w.project, line.Source)
+	p, err := f.part(ctx, w.scrub, w.project, line.Source)
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +139,7 @@ func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line me
 		if w.moved && f.cfg.Now().After(deadline) {
 			return false, nil
 		}
-		in, err := f.input(ctx, w.project, p, w.next.Open.Next)
+		in, err := f.input(ctx, w.scrub, w.project, p, w.next.Open.Next)
 		if err != nil {
 			return false, err
 		}
@@ -158,10 +166,10 @@ func setLatency(recs []gru.Record, d time.Duration) {
 }
 
 // input loads chunk i, and what the assistant last said before it.
-func (f *Function) input(ctx context.Context, project string, p part, i int) (gru.ChunkInput, error) {
+func (f *Function) input(ctx context.Context, scrub, project string, p part, i int) (gru.ChunkInput, error) {
 	in := gru.ChunkInput{Chunk: p.chunks[i]}
 	var err error
-	if in.Chunk.Text, err = f.blob(ctx, project, in.Chunk.SHA256); err != nil {
+	if in.Chunk.Text, err = f.blob(ctx, scrub, project, in.Chunk.SHA256); err != nil {
 		return in, err
 	}
 	if i == 0 || !in.Chunk.Continues {
@@ -173,7 +181,7 @@ func (f *Function) input(ctx context.Context, project string, p part, i int) (gr
 		if t.Role != memory.RoleAssistant || t.Kind != memory.KindText {
 			continue
 		}
-		text, err := f.blob(ctx, project, prev.SHA256)
+		text, err := f.blob(ctx, scrub, project, prev.SHA256)
 		if err != nil {
 			return in, err
 		}
@@ -186,8 +194,9 @@ func (f *Function) input(ctx context.Context, project string, p part, i int) (gr
 	return in, nil
 }
 
-func (f *Function) part(ctx context.Context, project string, key memory.SHA) (part, error) {
-	if p, ok := f.parts.Get(key); ok {
+func (f *Function) part(ctx context.Context, scrub, project string, key memory.SHA) (part, error) {
+	held := heldKey{scrub, project + "/" + string(key)}
+	if p, ok := f.parts.Get(held); ok {
 		return p, nil
 	}
 	src, chunks, err := f.cfg.Log.Part(ctx, project, key)
@@ -195,19 +204,20 @@ func (f *Function) part(ctx context.Context, project string, key memory.SHA) (pa
 		return part{}, err
 	}
 	p := part{src, chunks}
-	f.parts.Add(key, p)
+	f.parts.Add(held, p)
 	return p, nil
 }
 
-func (f *Function) blob(ctx context.Context, project string, sha memory.SHA) (string, error) {
-	if b, ok := f.blobs.Get(sha); ok {
+func (f *Function) blob(ctx context.Context, scrub, project string, sha memory.SHA) (string, error) {
+	held := heldKey{scrub, project + "/" + string(sha)}
+	if b, ok := f.blobs.Get(held); ok {
 		return b, nil
 	}
 	b, err := f.cfg.Log.Blob(ctx, project, sha)
 	if err != nil {
 		return "", err
 	}
-	f.blobs.Add(sha, string(b))
+	f.blobs.Add(held, string(b))
 	return string(b), nil
 }
 
@@ -215,6 +225,7 @@ func (f *Function) blob(ctx context.Context, project string, sha memory.SHA) (st
 // cursor by the records that are not appended yet.
 type writer struct {
 	f       *Function
+	scrub   string // the scrub state under which everything was read
 	project string
 	stream  catalog.Stream
 	cursor  replay.Cursor
@@ -251,6 +262,6 @@ func (w *writer) flush(ctx context.Context) error {
 	// What Save notes belongs to the cursor that is kept: without it every
 	// further append would write the whole state again.
 	err = w.cursor.Save(ctx, w.f.cfg.Log, w.project, w.stream.Name)
-	w.f.cursors.Add(w.project+"/"+w.stream.Name, w.cursor)
+	w.f.cursors.Add(heldKey{w.scrub, w.project + "/" + w.stream.Name}, w.cursor)
 	return err
 }
