@@ -217,8 +217,12 @@ func (f *Function) streams(ctx context.Context, project string) ([]string, error
 // Behind counts the streams that a sweep would apply, those that wait for
 // vectors included.
 func (f *Function) Behind(ctx context.Context) (int, error) {
-	n := 0
-	err := f.each(ctx, func(project, stream string) error {
+	stale, err := f.stale(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := len(stale)
+	err = f.each(ctx, func(project, stream string) error {
 		after, err := f.applied(ctx, project, stream)
 		if err != nil {
 			return err
@@ -256,7 +260,19 @@ func (f *Function) each(ctx context.Context, do func(project, stream string) err
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	var out []ce.Event
 	var first error
-	err := f.each(ctx, func(project, stream string) error {
+	stale, err := f.stale(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range stale {
+		f.mu.Lock()
+		err := f.rebuild(ctx, []string{p}, nil)
+		f.mu.Unlock()
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	err = f.each(ctx, func(project, stream string) error {
 		es, err := f.apply(ctx, project, stream)
 		out = append(out, es...)
 		if err != nil && first == nil {

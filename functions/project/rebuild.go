@@ -44,10 +44,73 @@ func (f *Function) calls() (policy, model int64) {
 	return f.cfg.Calls()
 }
 
+// scrubStream is under whose name an index keeps after which scrub the rows of a
+// project were built, as its position. No question stream begins so.
+const scrubStream = "_scrub"
+
+// scrubs is the number of the project's last scrub, 0 before the first. One
+// that is not done asks for nothing yet.
+func (f *Function) scrubs(ctx context.Context, project string) (int64, error) {
+	s, _, err := f.cfg.Log.LastScrub(ctx, project)
+	if err != nil || !s.Done {
+		return 0, err
+	}
+	return s.N, nil
+}
+
+// stale lists the projects whose rows are older than their last scrub: they may
+// hold what was erased, and nobody may have said so.
+func (f *Function) stale(ctx context.Context) ([]string, error) {
+	projects, err := f.cfg.Log.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range projects {
+		n, err := f.scrubs(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			continue
+		}
+		g, err := f.cfg.Graph.Applied(ctx, f.cfg.Tenant, p, scrubStream, "")
+		if err != nil {
+			return nil, err
+		}
+		l, err := f.cfg.Lexical.Applied(ctx, f.cfg.Tenant, p, scrubStream, "")
+		if err != nil {
+			return nil, err
+		}
+		if min(g, l) < n {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// built notes that the rows of a project are no older than its scrub n.
+func (f *Function) built(ctx context.Context, project string, n int64) error {
+	for seq := int64(1); seq <= n; seq++ { // positions have no gap
+		b := index.Batch{Tenant: f.cfg.Tenant, Project: project, Stream: scrubStream, Seq: seq}
+		if err := f.cfg.Graph.Apply(ctx, b); err != nil {
+			return err
+		}
+		if err := f.cfg.Lexical.Apply(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *Function) rebuild(ctx context.Context, projects []string, progress func(done, of int)) (err error) {
 	defer fault.Wrap(&err, "rebuild")
 	var work [][2]string
+	scrubs := map[string]int64{}
 	for _, p := range projects {
+		if scrubs[p], err = f.scrubs(ctx, p); err != nil {
+			return err
+		}
 		streams, err := f.streams(ctx, p)
 		if err != nil {
 			return err
@@ -67,6 +130,11 @@ func (f *Function) rebuild(ctx context.Context, projects []string, progress func
 			progress(i, len(work))
 		}
 		if _, err := f.catchUp(ctx, w[0], w[1]); err != nil {
+			return err
+		}
+	}
+	for _, p := range projects {
+		if err := f.built(ctx, p, scrubs[p]); err != nil {
 			return err
 		}
 	}
