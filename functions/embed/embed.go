@@ -93,6 +93,10 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 	if err != nil {
 		return nil, err
 	}
+	scrub, err := f.cfg.Log.ScrubState(ctx, project)
+	if err != nil {
+		return nil, err
+	}
 	start := done
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, done) {
 		if err != nil {
@@ -111,9 +115,32 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 	if done == start {
 		return nil, nil
 	}
+	if err := f.prune(ctx, project, stream, scrub, start, done); err != nil {
+		return nil, err
+	}
 	return []ce.Event{event.New(event.VectorsReady, f.Name(), event.Segment{
 		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: done, Space: space,
 	})}, nil
+}
+
+// prune takes back the vectors of what was erased while it was embedded: the
+// scrub looked for them before they stood.
+func (f *Function) prune(ctx context.Context, project, stream, scrub string, after, to int64) error {
+	now, err := f.cfg.Log.ScrubState(ctx, project)
+	if err != nil || now == scrub {
+		return err
+	}
+	for seq := after + 1; seq <= to; seq++ {
+		seg, err := f.cfg.Log.Segment(ctx, project, stream, seq)
+		if err != nil {
+			return err
+		}
+		stated := projection.Stated(&seg)
+		if _, err := f.cfg.Log.DropVectors(ctx, project, f.cfg.Embedder.Space().ID, stream, seq, func(p memory.SHA) bool { return stated[p] }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // vectors embeds the passages that the segment states, each once, but for

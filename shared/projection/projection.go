@@ -52,6 +52,19 @@ func Nodes(seg *eventlog.Segment, gone *Gone) []index.Node {
 	return out
 }
 
+// Stated are the passages of the nodes that a segment states: of no others are
+// vectors kept.
+func Stated(seg *eventlog.Segment) map[memory.SHA]bool {
+	out := map[memory.SHA]bool{}
+	nodes := Nodes(seg, nil)
+	for i := range nodes {
+		for _, p := range index.PassagesOf(&nodes[i]) {
+			out[p.ID] = true
+		}
+	}
+	return out
+}
+
 // Gone is what the erased statements of one stream left: which statements stand
 // for them now. It is the fold of the whole stream.
 type Gone struct {
