@@ -221,6 +221,9 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 				return r, fault.New(fault.Conflict, "another part of the same session was admitted")
 			}
 		}
+		if err := f.sameRules(ctx); err != nil {
+			return r, err
+		}
 		src := p.source(f, st, rd, origin, info)
 		pieces := split(p.chunks, f.cfg.PartBytes)
 		for i, chunks := range pieces {

@@ -124,6 +124,17 @@ func (f *Function) redactor(ctx context.Context) (*redact.Redactor, error) {
 	return redact.NewWith(f.cfg.TenantKey, redact.Options{Patterns: ps}), nil
 }
 
+// sameRules gives fault.Conflict when the rules have changed since the admission
+// under way began: another process may have scrubbed by the new ones meanwhile,
+// and would not look at this part again.
+func (f *Function) sameRules(ctx context.Context) error {
+	now, err := f.redactor(ctx)
+	if err == nil && now.Version() != f.redact.Version() {
+		err = fault.New(fault.Conflict, "the redaction rules have changed")
+	}
+	return err
+}
+
 // Name is the function's name in the event table.
 func (f *Function) Name() string { return "learn" }
 
@@ -200,15 +211,15 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 func (f *Function) one(ctx context.Context, o event.Object, opt objectOptions) (_ Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.redact, err = f.redactor(ctx); err != nil {
-		return Result{}, err
-	}
 	if f.schemas, err = f.cfg.Catalog.Schemas(ctx); err != nil {
 		return Result{}, err
 	}
-	// Each loss means that another admission stands; it is read and counted
-	// before the next try.
+	// Each loss means that another admission stands, or other rules; it is read
+	// and counted before the next try.
 	for range 8 {
+		if f.redact, err = f.redactor(ctx); err != nil {
+			return Result{}, err
+		}
 		r, err := f.admit(ctx, o, opt)
 		if fault.Is(err, fault.Conflict) {
 			continue

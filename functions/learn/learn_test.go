@@ -707,3 +707,41 @@ func TestSessionMovesMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesChangeMeanwhile: what was redacted by rules that no longer stand is
+// not admitted; another process may have scrubbed by the new ones already.
+func TestRulesChangeMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := functest.New(t, functest.Options{Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
+	e := w.Put("shop/a.jsonl", functest.Decision("s1", time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC), "We decided to sign with the key ACME-77aa88bb99, because the old one leaked."))
+	set := false
+	w.Stores.Fail(nil, func(c functest.Call) error {
+		if set || !strings.HasPrefix(c.Key, "blob/") {
+			return nil
+		}
+		set = true
+		_, err := w.Bucket.Put(t.Context(), "config/"+functest.Tenant+"/redact.yaml", []byte("patterns:\n  - name: acme\n    regexp: 'ACME-[0-9a-f]{10}'\n"))
+		return err
+	})
+	if _, err := w.Learn.Handle(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	w.Stores.Fail(nil, nil)
+	lines := w.Admits("shop")
+	if len(lines) != 1 {
+		t.Fatalf("%d parts", len(lines))
+	}
+	src, chunks, err := w.Log.Source(t.Context(), "shop", lines[0].Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range chunks {
+		b, err := w.Log.Blob(t.Context(), "shop", c.SHA256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), "ACME-") {
+			t.Errorf("admitted under rules %s: %s", src.RedactRules, b)
+		}
+	}
+}

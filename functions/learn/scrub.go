@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/scrub"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
@@ -75,6 +76,9 @@ func (f *Function) Scrub(ctx context.Context, project string, dry bool, progress
 	}
 	for _, p := range projects {
 		r, err := scrub.Project(ctx, cfg, p, dry)
+		if err == nil {
+			err = f.wordings(ctx, red, p, &r)
+		}
 		out.Projects = append(out.Projects, r)
 		if e := f.publish(ctx, f.scrubbed(r)); err == nil {
 			err = e
@@ -84,6 +88,23 @@ func (f *Function) Scrub(ctx context.Context, project string, dry bool, progress
 		}
 	}
 	return out, nil
+}
+
+// wordings reports the questions in which the rules would mask something: a
+// stream's name follows from its question's wording, so that whoever asked it
+// must word it anew.
+func (f *Function) wordings(ctx context.Context, red *redact.Redactor, project string, r *scrub.Report) error {
+	streams, err := f.cfg.Catalog.Streams(ctx, project)
+	if fault.Is(err, fault.Invalid) {
+		r.Unreadable = append(r.Unreadable, err.Error())
+		return nil
+	}
+	for _, s := range streams {
+		if out, _ := red.Redact(s.Question); out != s.Question {
+			r.Names = append(r.Names, "wording of question "+s.Name)
+		}
+	}
+	return err
 }
 
 // scrubbed asks for what follows: the index without the old rows, then the new
