@@ -8,10 +8,13 @@
 // the tombstone; a record that is not touched is not rewritten, and its place in
 // a chunk is found through the tombstone's edits (memory.Scrubbed).
 //
-// The order of effects is: new blobs and source records; the tombstone, which is
-// the commit; then what it demands, each safe to repeat: the marks on the old
-// source records, the new statements, the erasures, the vectors, the old blobs;
-// "done" last. A scrub that died after its tombstone is finished by the next.
+// The order of effects is: new blobs and source records; the pointer, which names
+// the tombstone to come; the tombstone, which is the commit; then what it
+// demands, each safe to repeat: the marks on the old source records, the new
+// statements, the erasures from the last segment to the first, the vectors, the
+// old blobs; "done" last. A scrub that died after its tombstone is finished by
+// the next, under whatever rules; what one left that died before it is loose,
+// and found as such.
 //
 //	admit line ──> source 1f0a… (erased: 8c11…) ──> tombstone 8c11… ──> source 77c2… (replaces 1f0a…)
 //	step 12: evidence "… sk-live-…" (erased: 8c11…)  <──restates── step 31: evidence "… [REDACTED:…]"

@@ -15,7 +15,10 @@ type plan struct {
 	blobs map[memory.SHA][]memory.Edit // by blob
 	parts []planned                    // in admit order
 	edits int
-	full  bool // there is more than one tombstone should hold
+	loose []memory.SHA // blobs with a secret that nothing names
+	dead  []memory.SHA // dead letters whose body holds one
+	words bool         // records hold a secret, or quote one, that no text of a chunk holds any more
+	full  bool         // there is more than one tombstone should hold
 }
 
 // maxEdits bounds one tombstone: some 30 MB of them. What is left is found by the
@@ -32,7 +35,8 @@ type planned struct {
 // What can not be read is named in the report and holds up nothing else.
 func (s *scrubber) look(ctx context.Context, dry bool) (plan, error) {
 	p := plan{blobs: map[memory.SHA][]memory.Edit{}}
-	seen := map[memory.SHA]bool{}
+	seen, named := map[memory.SHA]bool{}, map[memory.SHA]bool{}
+	s.parts = map[int64][]memory.SHA{}
 	s.report.Parts, s.report.Chunks, s.report.Names, s.report.Unreadable = 0, 0, nil, nil
 	for line, err := range s.Log.Admits(ctx, s.project, 0) {
 		if err != nil {
@@ -59,22 +63,85 @@ func (s *scrubber) look(ctx context.Context, dry bool) (plan, error) {
 		part := planned{key: key}
 		for i := range chunks {
 			part.chunks = append(part.chunks, chunks[i].SHA256)
+			named[chunks[i].SHA256] = true
 			if len(edits[i]) > 0 {
 				p.edits += len(edits[i])
 				p.blobs[chunks[i].SHA256] = Union(slices.Concat(p.blobs[chunks[i].SHA256], edits[i]))
 			}
 		}
 		p.parts = append(p.parts, part)
+		s.parts[line.Seq] = part.chunks
 		s.progress()
 		if p.full = !dry && p.edits > maxEdits; p.full {
 			return p, nil
 		}
 	}
-	return p, s.replies(ctx, &p)
+	if err := s.records(ctx, &p, named); err != nil {
+		return p, err
+	}
+	for id, text := range s.Log.SetAside(ctx, s.project) {
+		if s.masks(text) {
+			p.dead = append(p.dead, id)
+		}
+	}
+	return p, s.loose(ctx, &p, named)
 }
 
-// replies looks at the raw replies of models that the gate records name.
-func (s *scrubber) replies(ctx context.Context, p *plan) error {
+// loose finds the blobs that no part and no gate record names, though the rules
+// would change them: an admission or a scrub died before its commit. Where
+// something could not be read nobody knows what it names.
+func (s *scrubber) loose(ctx context.Context, p *plan, named map[memory.SHA]bool) error {
+	if len(s.report.Unreadable) > 0 {
+		return nil
+	}
+	for sha, err := range s.Log.Blobs(ctx, s.project) {
+		if err != nil {
+			return err
+		}
+		if named[sha] {
+			continue
+		}
+		text, err := s.Log.Blob(ctx, s.project, sha)
+		if err != nil && !damaged(err) {
+			return err
+		}
+		if _, scrubbed := s.all[sha]; scrubbed || s.masks(string(text)) {
+			p.loose = append(p.loose, sha)
+		}
+	}
+	return nil
+}
+
+func (s *scrubber) masks(text string) bool {
+	if text == "" {
+		return false
+	}
+	out, _ := s.Rules.Redact.Redact(text)
+	return out != text
+}
+
+// reply reads a raw reply as it stands now.
+func (s *scrubber) reply(ctx context.Context, sha memory.SHA) (memory.SHA, []byte, error) {
+	for range len(s.all) {
+		b, ok := s.all[sha]
+		if !ok {
+			break
+		}
+		text, err := s.Log.Blob(ctx, s.project, sha)
+		if !fault.Is(err, fault.NotFound) {
+			return sha, text, err
+		}
+		sha = b.New
+	}
+	text, err := s.Log.Blob(ctx, s.project, sha)
+	return sha, text, err
+}
+
+// records looks at the raw replies of models that the gate records name, and at
+// the words of all records: what a model wrote need not stand in a chunk, and a
+// writer that lost its lease unknowingly may have appended the words of a text
+// that was scrubbed meanwhile.
+func (s *scrubber) records(ctx context.Context, p *plan, named map[memory.SHA]bool) error {
 	streams, err := s.Log.Streams(ctx, s.project)
 	if err != nil {
 		return err
@@ -86,13 +153,18 @@ func (s *scrubber) replies(ctx context.Context, p *plan) error {
 				return err
 			}
 			for _, r := range seg.Records {
+				// With edits every stream is looked at again.
+				p.words = p.words || len(p.blobs) == 0 && s.hidden(r)
 				g, ok := r.(*memory.Gate)
 				if !ok || g.Reply == "" || seen[g.Reply] {
 					continue
 				}
 				seen[g.Reply] = true
-				sha, _, _ := s.now(g.Reply, 0, 0)
-				text, err := s.Log.Blob(ctx, s.project, sha)
+				sha, text, err := s.reply(ctx, g.Reply)
+				if named[sha] {
+					continue
+				}
+				named[sha] = true
 				if err != nil {
 					if err := s.unreadable(err); err != nil {
 						return err
@@ -110,15 +182,38 @@ func (s *scrubber) replies(ctx context.Context, p *plan) error {
 	return nil
 }
 
+// hidden reports whether a record holds what is to be erased.
+func (s *scrubber) hidden(r eventlog.Record) bool {
+	switch r := r.(type) {
+	case *memory.Run:
+		return r.Erased == "" && s.masks(r.Question)
+	case *memory.Gate:
+		return r.Erased == "" && (s.masks(r.Reason) || s.masks(r.Think))
+	case *memory.Memory:
+		return r.Erased == "" && s.masks(r.Text)
+	case *memory.Evidence:
+		return s.stale(r)
+	}
+	return false
+}
+
 // unreadable notes an object that is damaged or missing: Verify says more. A
 // store that does not answer is an error.
 func (s *scrubber) unreadable(err error) error {
+	if !damaged(err) {
+		return err
+	}
+	s.report.Unreadable = append(s.report.Unreadable, err.Error())
+	return nil
+}
+
+// damaged reports whether err is about an object that is damaged or missing.
+func damaged(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.Corrupt, fault.Invalid:
-		s.report.Unreadable = append(s.report.Unreadable, err.Error())
-		return nil
+		return true
 	}
-	return err
+	return false
 }
 
 // texts loads the chunks' texts.
@@ -144,6 +239,7 @@ func (s *scrubber) names(src *memory.Source, chunks []memory.Chunk) {
 			}
 		}
 	}
+	look("key", src.Object)
 	look("session", src.Session)
 	look("cwds", src.Cwds...)
 	look("turn_ids", src.TurnIDs...)
@@ -153,13 +249,16 @@ func (s *scrubber) names(src *memory.Source, chunks []memory.Chunk) {
 			look("tool", chunks[i].Turns[ti].Tool)
 		}
 	}
+	object, _ := s.Rules.Redact.Redact(src.Object) // of its key, which may be the one
 	for _, f := range slices.Sorted(maps.Keys(found)) {
-		s.report.Names = append(s.report.Names, f+" of "+src.Object)
+		s.report.Names = append(s.report.Names, f+" of "+object)
 	}
 }
 
 // write writes the new blobs and source records, and with the tombstone commits
-// to them. It gives "" where there is nothing to change.
+// to them. It gives "" where there is nothing to change. The pointer names the
+// tombstone first: were it written and nobody knew, another one, of other rules,
+// would say something else of the same texts.
 func (s *scrubber) write(ctx context.Context, p plan) (memory.SHA, error) {
 	t := &memory.Tombstone{
 		Tenant: s.Tenant, Project: s.project, Kind: memory.TombstoneScrub, Rules: s.Rules.Redact.Version(),
@@ -197,11 +296,19 @@ func (s *scrubber) write(ctx context.Context, p plan) (memory.SHA, error) {
 		}
 		t.Blobs = append(t.Blobs, memory.Scrubbed{Old: old, New: made[old], Edits: p.blobs[old]})
 	}
-	if len(t.Blobs) == 0 {
+	if len(t.Blobs) == 0 && len(p.loose) == 0 && len(p.dead) == 0 && !p.words {
 		return "", nil
 	}
 	s.report.Blobs += len(t.Blobs)
-	return s.Log.PutRecords(ctx, s.project, eventlog.Tombstones, []eventlog.Record{t})
+	recs := []eventlog.Record{t}
+	key, err := eventlog.RecordsKey(recs)
+	if err != nil {
+		return "", err
+	}
+	if err := s.begin(ctx, key, t.Rules); err != nil {
+		return "", err
+	}
+	return s.Log.PutRecords(ctx, s.project, eventlog.Tombstones, recs)
 }
 
 // writeSource writes the newly redacted form of one source record.

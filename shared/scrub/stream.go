@@ -3,6 +3,7 @@ package scrub
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
-	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/projection"
 )
@@ -159,7 +159,7 @@ func (s *stream) scan(ctx context.Context) (*scan, error) {
 				if o := r.Restates; o != nil {
 					sc.restated[occurrence{o.Node, o.T}] = r
 				}
-				if r.Erased == "" && gate != nil && s.touched(r.Span.Chunk, r.Span.ChunkStart, r.Span.ChunkEnd) {
+				if gate != nil && s.stale(r) {
 					sc.touched = append(sc.touched, statement{r, gate})
 				}
 			case *memory.Memory:
@@ -220,7 +220,7 @@ func (s *stream) restate(ctx context.Context, sc *scan) ([]eventlog.Record, erro
 			break
 		}
 		if !sc.regated[g.T] && !b.begun[g.T] {
-			sha, _, _ := s.now(g.Chunk, 0, 0)
+			sha, _, _ := s.now(s.chunkOf(g.Admit, g.I), g.Chunk, 0, 0)
 			b.step(g, sha)
 			n++
 		}
@@ -260,7 +260,10 @@ func (s *stream) chunk(ctx context.Context, e *memory.Evidence) (*memory.Chunk, 
 // anew states e as its chunk has it now; nil where no bytes of the source prove
 // it.
 func (s *stream) anew(e *memory.Evidence, c *memory.Chunk, t int, run memory.SHA) *memory.Evidence {
-	_, from, to := s.now(e.Span.Chunk, e.Span.ChunkStart, e.Span.ChunkEnd)
+	at, from, to := s.now(c.SHA256, e.Span.Chunk, e.Span.ChunkStart, e.Span.ChunkEnd)
+	if at != c.SHA256 {
+		return nil
+	}
 	span, err := c.SpanOf(e.Span.Object, e.Span.ETag, from, to)
 	if err != nil {
 		return nil
@@ -323,7 +326,7 @@ func (s *stream) memory(sc *scan, b *batch) {
 		return // nothing is left that it could rest on: it is erased alone
 	}
 	if len(b.steps) == 0 {
-		sha, _, _ := s.now(sc.lastGate.Chunk, 0, 0)
+		sha, _, _ := s.now(s.chunkOf(sc.lastGate.Admit, sc.lastGate.I), sc.lastGate.Chunk, 0, 0)
 		b.step(sc.lastGate, sha)
 	}
 	g := b.steps[len(b.steps)-1]
@@ -361,7 +364,7 @@ func (s *stream) begin(sc *scan) *batch {
 // step begins the step that stands for g, over a chunk as it stands now.
 func (b *batch) step(g *memory.Gate, chunk memory.SHA) *memory.Gate {
 	b.t++
-	_, from, to := b.s.now(g.Chunk, g.Start, g.End)
+	_, from, to := b.s.now(chunk, g.Chunk, g.Start, g.End)
 	n := &memory.Gate{
 		Level: g.Level, T: b.t, Run: b.run.Run, QueryID: g.QueryID, Admit: g.Admit, I: g.I,
 		Chunk: chunk, Start: from, End: to, FormatOK: true, Attempt: 1,
@@ -393,7 +396,8 @@ func (b *batch) end() []eventlog.Record {
 }
 
 // erase takes out of the stream what the scan found, the vectors of its passages
-// and the cached fold.
+// and the cached fold. It goes from the last segment to the first: a memory is
+// known by the statements in it, which must not be erased before it.
 func (s *stream) erase(ctx context.Context, sc *scan) (bool, error) {
 	words := s.words(sc)
 	gone := map[occurrence]bool{}
@@ -417,10 +421,10 @@ func (s *stream) erase(ctx context.Context, sc *scan) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	changed := false
+	var hits []int64
 	for seg, err := range s.Log.Segments(ctx, s.project, s.name, 0) {
 		if err != nil {
-			return changed, err
+			return false, err
 		}
 		hit := projection.Tombs(&seg) // an earlier try may have come as far as this
 		for _, r := range seg.Records {
@@ -435,10 +439,12 @@ func (s *stream) erase(ctx context.Context, sc *scan) (bool, error) {
 				s.report.Reasons++
 			}
 		}
-		if !hit {
-			continue
+		if hit {
+			hits = append(hits, seg.Header.Seq)
 		}
-		seq := seg.Header.Seq
+	}
+	changed := false
+	for _, seq := range slices.Backward(hits) {
 		n, err := s.Log.Erase(ctx, s.project, s.name, seq, s.tombstone, pick)
 		if err != nil {
 			return changed, err
@@ -457,13 +463,7 @@ func (s *stream) vectors(ctx context.Context, seq int64, spaces []string) error 
 	if err != nil {
 		return err
 	}
-	stated := map[memory.SHA]bool{}
-	nodes := projection.Nodes(&seg, nil)
-	for i := range nodes {
-		for _, p := range index.PassagesOf(&nodes[i]) {
-			stated[p.ID] = true
-		}
-	}
+	stated := projection.Stated(&seg)
 	for _, space := range spaces {
 		n, err := s.Log.DropVectors(ctx, s.project, space, s.name, seq, func(p memory.SHA) bool { return stated[p] })
 		if err != nil {
