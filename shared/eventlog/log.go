@@ -26,10 +26,13 @@ type store interface {
 
 // Log is one tenant's log in one bucket. It is safe for concurrent use.
 type Log struct {
-	b      store
-	tenant string
-	writer string
-	folder string
+	// replaced holds of each tombstone, by project and key, which source records
+	// stand for which: it never changes, and each part of a scrubbed project asks.
+	replaced sync.Map
+	b        store
+	tenant   string
+	writer   string
+	folder   string
 
 	zenc func() (*zstd.Encoder, error)
 	zdec func() (*zstd.Decoder, error)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,17 +36,36 @@ func (l *Log) part(ctx context.Context, project string, key memory.SHA) (_ memor
 		if s, chunks, err = l.Source(ctx, project, key); err != nil || s.Erased == "" {
 			return key, s, chunks, err
 		}
-		t, err := l.Tombstone(ctx, project, s.Erased)
+		next, err := l.replacement(ctx, project, s.Erased, key)
 		if err != nil {
 			return key, s, nil, err
 		}
-		i := slices.IndexFunc(t.Sources, func(r memory.Replacement) bool { return r.Old == key })
-		if i < 0 {
+		if next == "" {
 			return key, s, nil, corrupt(l.sourceKey(project, key), 1, errors.New("its tombstone names no source in its place"))
 		}
-		key = t.Sources[i].New
+		key = next
 	}
 	return key, s, nil, corrupt(l.sourceKey(project, key), 1, errors.New("replaced again and again"))
+}
+
+// replacement is the source record that a tombstone names in the place of key;
+// "" where it names none. The tombstone, which holds the edits of the whole
+// project, is read once.
+func (l *Log) replacement(ctx context.Context, project string, tombstone, key memory.SHA) (memory.SHA, error) {
+	name := project + "/" + string(tombstone)
+	v, ok := l.replaced.Load(name)
+	if !ok {
+		t, err := l.Tombstone(ctx, project, tombstone)
+		if err != nil {
+			return "", err
+		}
+		now := make(map[memory.SHA]memory.SHA, len(t.Sources))
+		for _, r := range t.Sources {
+			now[r.Old] = r.New
+		}
+		v, _ = l.replaced.LoadOrStore(name, now)
+	}
+	return v.(map[memory.SHA]memory.SHA)[key], nil
 }
 
 // PartKey is Part with the key of the record that it gives.

@@ -331,16 +331,15 @@ func (v *verifier) source(ctx context.Context, key memory.SHA, parts *[]part) (*
 			return first, nil
 		}
 		v.count("erased")
-		t, err := v.l.Tombstone(ctx, v.name, src.Erased)
+		next, err := v.l.replacement(ctx, v.name, src.Erased, key)
 		if err != nil {
 			return nil, v.fault(v.l.sourceKey(v.name, key), 1, err)
 		}
-		i := slices.IndexFunc(t.Sources, func(r memory.Replacement) bool { return r.Old == key })
-		if i < 0 {
+		if next == "" {
 			v.problem(v.l.sourceKey(v.name, key), 1, "its tombstone %s names no source in its place", src.Erased.Short())
 			return first, nil
 		}
-		key = t.Sources[i].New
+		key = next
 	}
 	v.problem(v.l.sourceKey(v.name, key), 1, "it is replaced again and again")
 	return first, nil

@@ -562,3 +562,27 @@ func TestBesideTheBroker(t *testing.T) {
 		t.Errorf("rebuild (-before +after):\n%s", diff)
 	}
 }
+
+// TestTombstoneIsReadOnce: it holds the edits of the whole project; were it read
+// for each part, the time would be the square of the parts.
+func TestTombstoneIsReadOnce(t *testing.T) {
+	t.Parallel()
+	var many [][]byte
+	for i := range 30 {
+		many = append(many, functest.Decision(fmt.Sprintf("s%d", i), day, fmt.Sprintf("We decided to sign release %d with the key ACME-%010x, because the old one leaked.", i, i)))
+	}
+	w := taught(t, reference(), many...)
+	forbid(t, w)
+	w.Stores.Calls()
+	scrubbed(t, w)
+	w.Hashes()
+	reads := 0
+	for _, c := range w.Stores.Calls() {
+		if c.Op == memstore.OpGet && strings.Contains(c.Key, "/tombstones/") {
+			reads++
+		}
+	}
+	if reads > 10 {
+		t.Errorf("the tombstone of 30 parts was read %d times", reads)
+	}
+}
