@@ -1,8 +1,11 @@
 package bleveindex
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -49,12 +52,17 @@ func openShard(dir string, queue *bleve.AnalysisQueue) (*shard, error) {
 }
 
 func tryShard(dir string, queue *bleve.AnalysisQueue) (s *shard, err error) {
-	// bolt maps a file that was cut short and faults on it.
+	// bolt maps its file and follows what stands there: a page past the end is a
+	// fault, which ends the process where it is not asked to be a panic.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			s, err = nil, fault.New(fault.Corrupt, "opening panicked: %v", r)
 		}
 	}()
+	if err := wholeBolt(filepath.Join(dir, "root.bolt")); err != nil {
+		return nil, err
+	}
 	idx, err := scorch.NewScorch(scorch.Name, map[string]any{"path": dir, "bolt_timeout": lockWait}, queue)
 	if err != nil {
 		return nil, err
@@ -63,6 +71,49 @@ func tryShard(dir string, queue *bleve.AnalysisQueue) (s *shard, err error) {
 		return nil, err
 	}
 	return &shard{idx: idx.(*scorch.Scorch)}, nil
+}
+
+// wholeBolt refuses a bolt file that is shorter than its newest meta page says:
+// opened, it would fault in whichever goroutine first reads a page that is
+// gone. The meta page stands behind a page header of 16 bytes, twice: magic,
+// version and page size (4 bytes each), flags, root (16 bytes), freelist, number
+// of pages, transaction (8 bytes each), little-endian on every machine that this
+// program is built for (bbolt, internal/common/meta.go). No file is no fault.
+func wholeBolt(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	const header, magic, pages, tx, size = 16, 0xED0CDAED, 40, 48, 64
+	var need, newest uint64
+	at, pageSize := int64(0), int64(os.Getpagesize())
+	for range 2 {
+		var b [header + size]byte
+		if _, err := f.ReadAt(b[:], at); err != nil {
+			break // bolt says what an empty file, or half a page, is
+		}
+		if m := b[header:]; binary.LittleEndian.Uint32(m) == magic {
+			if n := int64(binary.LittleEndian.Uint32(m[8:])); n >= 512 && n <= 1<<16 {
+				pageSize = n
+			}
+			if t := binary.LittleEndian.Uint64(m[tx:]); t >= newest {
+				newest, need = t, binary.LittleEndian.Uint64(m[pages:])
+			}
+		}
+		at = pageSize
+	}
+	if need > uint64(st.Size()/pageSize) {
+		return fault.New(fault.Corrupt, "root.bolt has %d pages of %d", st.Size()/pageSize, need)
+	}
+	return nil
 }
 
 func (s *shard) close() error { return fault.As(fault.Unavailable, s.idx.Close()) }
