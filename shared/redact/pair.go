@@ -219,6 +219,9 @@ func spacedAt(text string, from, i int) (found, bool) {
 		}
 		return judge(text, from, assignment{i, e, e, "password", anyWord, false, true}, v)
 	case "is", "to":
+		if k := e + 1 + btoi(e+1 < len(text) && opensQuote(text, e)); k < len(text) && !hasDigit(text[k:word(text[:min(len(text), k+maxValue)], k)]) {
+			return found{}, false // nearly always: a word of a sentence
+		}
 		s, e2, _ := nameBefore(text, i)
 		if s = max(s, from); s >= e2 {
 			return found{}, false
