@@ -182,7 +182,7 @@ func tagAt(text string, from, i int) (found, bool) {
 }
 
 // spacedWords are the words of spacedAt.
-var spacedWords = []string{"password", "PASSWORD", "by", "BY", "requirepass", "masterauth", "is", "to", "ENV", "ARG", "setx", "setenv", "put", "set", "add", "ConvertTo-SecureString", "echo", "printf"}
+var spacedWords = []string{"password", "PASSWORD", "BY", "requirepass", "is", "ENV", "ARG", "setx", "setenv", "put", "set", "add", "ConvertTo-SecureString", "echo", "printf"}
 
 // spacedAt reads words that a value follows after a space: `password VALUE` of
 // a .netrc line, `ENV API_KEY VALUE`, `password is VALUE`.
@@ -203,7 +203,7 @@ func spacedAt(text string, from, i int) (found, bool) {
 			return found{}, false
 		}
 		return judged(text, from, i, e, e)
-	case "PASSWORD", "by", "BY":
+	case "PASSWORD", "BY":
 		if sqlUser(text, from, i, e) {
 			v := readValue(text, e)
 			if !v.ok {
@@ -212,13 +212,13 @@ func spacedAt(text string, from, i int) (found, bool) {
 			return judge(text, from, assignment{i, e, e, "password", anyWord, false, true}, v)
 		}
 		return found{}, false
-	case "requirepass", "masterauth": // Redis
+	case "requirepass": // Redis
 		v := readValue(text, e)
 		if !v.ok || !hasDigit(v.clean) && !v.quoted {
 			return found{}, false
 		}
 		return judge(text, from, assignment{i, e, e, "password", anyWord, false, true}, v)
-	case "is", "to":
+	case "is":
 		if k := e + 1 + btoi(e+1 < len(text) && opensQuote(text, e)); k < len(text) && !hasDigit(text[k:word(text[:min(len(text), k+maxValue)], k)]) {
 			return found{}, false // nearly always: a word of a sentence
 		}
@@ -234,6 +234,17 @@ func spacedAt(text string, from, i int) (found, bool) {
 		return judged(text, from, s, e2, e)
 	case "ENV", "ARG", "setx", "setenv", "put", "set", "add":
 		s := e + 1
+		if text[s] == '`' { // set `NAME` to `value`
+			k := strings.Index(text[s+1:min(len(text), s+maxName)], "` to ")
+			if k < 0 {
+				return found{}, false
+			}
+			v := readValue(text, s+1+k+len("` to"))
+			if _, t := secretName(text[s+1 : s+1+k]); t != anyWord && t != random || !v.ok || !looksRandom(v.clean) || codeWord(v.clean) && count(v.clean).runs < 2 {
+				return found{}, false
+			}
+			return judged(text, from, s+1, s+1+k, s+1+k+len("` to"))
+		}
 		for k := 0; k < 2 && s+1 < len(text) && text[s] == '-' && isLow(text[s+1]); k++ { // set -gx NAME value
 			for s++; s < len(text) && isLow(text[s]); s++ {
 			}

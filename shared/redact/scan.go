@@ -175,8 +175,10 @@ func scan(text string) []found {
 // wordAt tries the rules of a word that begins at i.
 func wordAt(text string, from, i int) (found, bool) {
 	q := pairAt(text[i:])
-	if f, ok := q.tokenAt(text, i); ok {
-		return f, true
+	if q.tokens {
+		if f, ok := q.tokenAt(text, i); ok {
+			return f, true
+		}
 	}
 	if q.webhook {
 		return webhookAt(text, i)
@@ -188,7 +190,7 @@ func wordAt(text string, from, i int) (found, bool) {
 		return terraformAt(text, from, i)
 	}
 	for _, w := range q.words {
-		if strings.HasPrefix(text[i:], w) {
+		if len(text)-i > len(w) && text[i+2] == w[2] && strings.HasPrefix(text[i:], w) {
 			return spacedAt(text, from, i)
 		}
 	}

@@ -183,6 +183,7 @@ type pair struct {
 	rules    []rule
 	vendors  []*vendorPrefix
 	words    []string // that a value follows after a space
+	tokens   bool     // something but words
 	webhook  bool
 	bearer   bool
 	jwt, mid bool
@@ -241,6 +242,16 @@ var pairs, starts = func() (m [256]*[256]*pair, s [256][4]uint64) {
 	at(pem64).pem = true
 	at("at").mid = true
 	at("s.").mid = true
+	for _, row := range m {
+		if row == nil {
+			continue
+		}
+		for _, q := range row {
+			if q != nil {
+				q.tokens = len(q.rules)+len(q.vendors) > 0 || q.bearer || q.jwt || q.pem
+			}
+		}
+	}
 	return m, s
 }()
 
