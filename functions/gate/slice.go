@@ -36,6 +36,16 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		Level: memory.L1, BudgetTokens: s.BudgetTokens, ExitGate: s.ExitGate,
 		Count: f.cfg.Count, Redact: f.cfg.Redact, Policy: f.cfg.Policy,
 	}
+	m, err := f.models(ctx, project)
+	if err != nil {
+		return eventlog.Head{}, err
+	}
+	if m != nil {
+		cfg.Policy, cfg.Model = nil, &m.Model
+		if err := cfg.Check(); err != nil {
+			return eventlog.Head{}, err
+		}
+	}
 	after := w.next.Admit
 	if s.Only != 0 {
 		after = max(after, s.Only-1)
@@ -51,8 +61,14 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		if over = w.moved && f.cfg.Now().After(deadline); over {
 			break
 		}
-		done, err := f.fold(ctx, w, cfg, line, deadline)
+		done, err := f.fold(ctx, w, cfg, m, line, deadline)
 		if err != nil {
+			if m != nil { // each of the decisions before it was paid for
+				if e := w.flush(ctx); e != nil {
+					return eventlog.Head{}, e
+				}
+				err = f.stopped(ctx, project, s.Name, m, err)
+			}
 			return eventlog.Head{}, err
 		}
 		if over = !done; over {
@@ -123,7 +139,7 @@ type lineKey struct {
 }
 
 // fold runs the loop over one part; false when the time was over before its end.
-func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line memory.Admit, deadline time.Time) (bool, error) {
+func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, m *Models, line memory.Admit, deadline time.Time) (bool, error) {
 	p, err := f.part(ctx, w.scrub, w.project, line.Source)
 	if err != nil {
 		return false, err
@@ -142,6 +158,12 @@ func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line me
 		in, err := f.input(ctx, w.scrub, w.project, p, w.next.Open.Next)
 		if err != nil {
 			return false, err
+		}
+		if m != nil {
+			if err := f.decide(ctx, w, cfg, gp, m, in); err != nil {
+				return false, err
+			}
+			continue
 		}
 		if err := w.take(ctx, func(s gru.State) (gru.State, []gru.Record) {
 			start := time.Now()

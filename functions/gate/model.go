@@ -1,0 +1,124 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Models is what decides in a project by model calls.
+type Models struct {
+	Model gru.Model   // names, windows and factors, as the preflight found them
+	Gate  llm.Chatter // answers the gate's calls, and all where Rewrite is nil
+	// Rewrite answers rewrite and compress calls; only chunks whose gate is open
+	// ever reach it.
+	Rewrite llm.Chatter
+	// Cost is what a call of a model costs, in US dollars; nil: nothing is known.
+	Cost func(model string, promptTokens, completionTokens int) float64
+}
+
+// errCut says that a server read less of a prompt than it was sent. The run
+// stops: what it would decide is worth nothing.
+var errCut = errors.New("the server cut a prompt")
+
+// decide makes the step over one chunk, call after call, and gathers its
+// records. A call that fails leaves the stream where it was.
+func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *gru.Part, m *Models, in gru.ChunkInput) error {
+	step := gru.Input{Config: cfg, Part: gp, Event: gru.ReadChunk{ChunkInput: in}}
+	at := w.next
+	for {
+		next, effects := gru.Step(at, step)
+		var call *gru.Call
+		for _, e := range effects {
+			switch e := e.(type) {
+			case *gru.Call:
+				call = e
+			case *gru.Append:
+				if err := w.take(ctx, func(gru.State) (gru.State, []gru.Record) { return next, e.Records }); err != nil {
+					return err
+				}
+				if cut(e.Records) {
+					return errCut
+				}
+			}
+		}
+		if call == nil {
+			return nil
+		}
+		reply, err := f.ask(ctx, w.project, m, call)
+		if err != nil {
+			return err
+		}
+		at, step.Event = next, gru.ModelReply{Reply: reply}
+	}
+}
+
+// cut reports whether a step found that the server cut its prompt.
+func cut(recs []gru.Record) bool {
+	for _, r := range recs {
+		if g, ok := r.(*memory.Gate); ok && g.TruncatedByServer {
+			return true
+		}
+	}
+	return false
+}
+
+// ask performs one call and stores the raw reply, redacted.
+func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Call) (gru.Reply, error) {
+	server := m.Gate
+	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
+		server = m.Rewrite
+	}
+	f.calls.Add(1)
+	start := time.Now()
+	r, err := server.Chat(ctx, llm.ChatRequest{
+		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Window: m.Model.WindowTokens,
+	})
+	if err != nil {
+		return gru.Reply{}, err
+	}
+	out := gru.Reply{
+		Content: r.Content, Reasoning: r.Reasoning, FinishReason: r.FinishReason,
+		PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens,
+		LatencyMS: float64(time.Since(start).Microseconds()) / 1000,
+	}
+	if m.Cost != nil {
+		out.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
+	}
+	if len(r.Raw) > 0 {
+		raw := string(r.Raw)
+		if f.cfg.Redact != nil {
+			raw = f.cfg.Redact(raw)
+		}
+		if out.Blob, err = f.cfg.Log.PutBlob(ctx, project, []byte(raw)); err != nil {
+			return gru.Reply{}, err
+		}
+	}
+	return out, nil
+}
+
+// stopped turns what ended a slice by a model's server into what an operator
+// can cure. The records made before it are appended first.
+func (f *Function) stopped(ctx context.Context, project, stream string, m *Models, err error) error {
+	if !errors.Is(err, errCut) {
+		return err
+	}
+	f.cfg.Logger.ErrorContext(ctx, "a run stops: the server cut its prompt", slog.String("project", project), slog.String("stream", stream), slog.String("model", m.Model.Name))
+	return fault.At(fault.Invalid, "model "+m.Model.Name, fmt.Sprintf("give the model a window of %d tokens: PARAMETER num_ctx %d in its Modelfile, or OLLAMA_CONTEXT_LENGTH; --max-model-len with vLLM. Then: mem regate --pending", m.Model.WindowTokens, m.Model.WindowTokens),
+		"the server read less of a prompt than it was sent; nothing of the run is in the memory")
+}
+
+// models is what decides in the project; nil: the policy.
+func (f *Function) models(ctx context.Context, project string) (*Models, error) {
+	if f.cfg.Models == nil {
+		return nil, nil
+	}
+	return f.cfg.Models(ctx, project)
+}
