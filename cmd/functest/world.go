@@ -64,6 +64,7 @@ var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type Options struct {
 	Count      func(string) int // Qwen2.5 by default
 	Policy     gru.Policy
+	Models     func(ctx context.Context, project string) (*gate.Models, error) // of the gate; none by default
 	Embedder   llm.Embedder
 	Graph      index.Graph
 	Lexical    index.Lexical
@@ -188,7 +189,7 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	w.Gate, err = gate.New(gate.Config{
-		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Count: o.Count,
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Count: o.Count,
 		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
 	})
 	must(err)

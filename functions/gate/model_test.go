@@ -1,0 +1,275 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mneme-ai/mneme/cmd/functest"
+	"github.com/mneme-ai/mneme/functions/gate"
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/index/indextest"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// scripted answers as a function of the prompt says, and keeps the ledger of a
+// server.
+type scripted struct {
+	answer func(n int, r llm.ChatRequest) (llm.ChatReply, error)
+
+	mu                 sync.Mutex
+	asked              []llm.ChatRequest
+	prompt, completion int
+}
+
+func (s *scripted) Capabilities() llm.Capabilities { return llm.Capabilities{} }
+
+func (s *scripted) Chat(_ context.Context, r llm.ChatRequest) (llm.ChatReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r)
+	out, err := s.answer(len(s.asked), r)
+	s.prompt += out.PromptTokens
+	s.completion += out.CompletionTokens
+	return out, err
+}
+
+// says is a reply with a server's counts.
+func says(r llm.ChatRequest, v gru.Verdict, shape gru.Shape) llm.ChatReply {
+	text := v.Render(shape)
+	return llm.ChatReply{
+		Content: text, FinishReason: "stop", PromptTokens: functest.Coarse(r.System) + functest.Coarse(r.User), CompletionTokens: functest.Coarse(text),
+		Raw: []byte(`{"content":"…"}`),
+	}
+}
+
+var (
+	modelDay = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
+	fact     = regexp.MustCompile(`limit of queue [a-z0-9-]+ at \d+ messages`)
+	remember = regexp.MustCompile(`(?s)<memory>\n(.*?)\n</memory>`)
+	section  = regexp.MustCompile(`(?s)<section>\n(.*)\n</section>`)
+)
+
+// perfect opens the gate where the section holds a fact, and merges it into one
+// line of memory, so that the memory stays small.
+func perfect(exit bool) *scripted {
+	facts := 0
+	return &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		f := fact.FindString(section.FindStringSubmatch(r.User)[1])
+		if f == "" {
+			return says(r, gru.Verdict{Think: "nothing", Exit: exit && facts > 0}, gru.ShapeFull), nil
+		}
+		facts++
+		return says(r, gru.Verdict{Think: "a limit", Update: true, Memory: fmt.Sprintf("%d limits; the last: %s", facts, f), Exit: exit}, gru.ShapeFull), nil
+	}}
+}
+
+func modelOf(gateModel, rewrite llm.Chatter) func(context.Context, string) (*gate.Models, error) {
+	m := &gate.Models{
+		Model: gru.Model{Policy: "model/full", Name: "small", WindowTokens: 60_000, ReplyTokens: 2048, TokenFactor: 1, Sampling: memory.Sampling{TopP: 1, Seed: 7}},
+		Gate:  gateModel, Rewrite: rewrite,
+		Cost: func(_ string, p, c int) float64 { return float64(p)/1e6 + float64(c)/1e5 },
+	}
+	if rewrite != nil {
+		m.Model.Rewrite = "large"
+	}
+	return func(context.Context, string) (*gate.Models, error) { return m, nil }
+}
+
+func modelWorld(t *testing.T, o functest.Options) *functest.World {
+	t.Helper()
+	o.Count, o.Graph, o.Lexical = functest.Coarse, indextest.NewGraph(), indextest.NewLexical()
+	w := functest.New(t, o)
+	w.Ask("shop", "limits")
+	return w
+}
+
+// stream400 is a session of some 400 chunks, of which 17 hold a fact.
+func stream400() []byte {
+	var says []functest.Say
+	for i := range 400 {
+		text := fmt.Sprintf("Step %d goes through the module and its callers in turn. ", i)
+		if i%23 == 5 && i/23 < 17 {
+			text += fmt.Sprintf("We decided to keep the limit of queue q-%d at %d messages. ", i, 100+i)
+		}
+		says = append(says, functest.Assistant(text+strings.Repeat("It notes what it sees there, and goes on. ", 26)))
+	}
+	return functest.Session("s1", modelDay, says...)
+}
+
+// TestPerfectModel: over 400 chunks with 17 facts the gate opens 17 times, the
+// memory stays flat, the exit gate is recorded and not acted on, and the ledger
+// of tokens and money is the server's.
+func TestPerfectModel(t *testing.T) {
+	t.Parallel()
+	m := perfect(true)
+	w := modelWorld(t, functest.Options{Models: modelOf(m, nil)})
+	w.Learned("shop/a.jsonl", stream400())
+	stream := w.Streams("shop")[0]
+	recs := w.Records("shop", stream)
+	gates := functest.Of[*memory.Gate](recs)
+	open, exits, most, prompt, completion, cost := 0, 0, 0, 0, 0, 0.0
+	for _, g := range gates {
+		if g.Update {
+			open++
+		}
+		if g.Exit {
+			exits++
+		}
+		if g.ExitActed || !g.FormatOK || g.Pending || g.Model != "small" || g.PromptVersion == "" || g.PromptTokens == 0 || g.PromptTokensOwn == 0 || g.Reply == "" || g.Sampling == nil {
+			t.Fatalf("%+v", g)
+		}
+		most = max(most, g.MemoryTokens)
+		prompt += g.PromptTokens
+		completion += g.CompletionTokens
+		cost += g.CostUSD
+	}
+	if len(gates) < 390 || open != 17 || exits < 300 {
+		t.Errorf("%d steps, %d open, %d exits", len(gates), open, exits)
+	}
+	if most > 400 { // 20 tokens a word by this counter
+		t.Errorf("the memory grew to %d tokens", most)
+	}
+	if prompt != m.prompt || completion != m.completion || len(m.asked) != len(gates) {
+		t.Errorf("the log counts %d and %d tokens in %d calls, the server %d and %d in %d", prompt, completion, len(gates), m.prompt, m.completion, len(m.asked))
+	}
+	if want := float64(prompt)/1e6 + float64(completion)/1e5; cost < want*0.999 || cost > want*1.001 {
+		t.Errorf("$%f, want $%f", cost, want)
+	}
+	if n := len(functest.Of[*memory.Evidence](recs)); n < 17 {
+		t.Errorf("%d evidence records", n)
+	}
+	calls := len(m.asked)
+	w.Learned("shop/b.jsonl", stream400())
+	w.Sweep()
+	if len(m.asked) != calls {
+		t.Errorf("the same bytes again cost %d calls", len(m.asked)-calls)
+	}
+	w.Hashes()
+}
+
+// TestTwoModels: only chunks whose gate is open reach the rewrite model.
+func TestTwoModels(t *testing.T) {
+	t.Parallel()
+	small := &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		return says(r, gru.Verdict{Update: fact.MatchString(section.FindStringSubmatch(r.User)[1])}, gru.ShapeGate), nil
+	}}
+	large := &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		return says(r, gru.Verdict{Update: true, Memory: fact.FindString(r.User)}, gru.ShapeRewrite), nil
+	}}
+	w := modelWorld(t, functest.Options{Models: modelOf(small, large)})
+	w.Learned("shop/a.jsonl", functest.Brief("s1", modelDay, 3))
+	w.Learned("shop/b.jsonl", functest.Session("s2", modelDay, functest.User("Let me look at the file first."), functest.Assistant("Reading it.")))
+	gates := functest.Of[*memory.Gate](w.Records("shop", w.Streams("shop")[0]))
+	open := 0
+	for _, g := range gates {
+		if g.Update {
+			open++
+		}
+	}
+	if open == 0 || open == len(gates) || len(small.asked) != len(gates) || len(large.asked) != open {
+		t.Errorf("%d steps, %d open; the gate was asked %d times, the rewrite model %d", len(gates), open, len(small.asked), len(large.asked))
+	}
+	for _, r := range large.asked {
+		if r.Model != "large" || !fact.MatchString(r.User) {
+			t.Errorf("a chunk without a fact reached %s", r.Model)
+		}
+	}
+	w.Hashes()
+}
+
+// TestCutPrompt: a server that read half of a prompt stops the run with the
+// cure, and nothing of it is in the memory.
+func TestCutPrompt(t *testing.T) {
+	t.Parallel()
+	m := &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		out := says(r, gru.Verdict{Update: true, Memory: "invented"}, gru.ShapeFull)
+		out.PromptTokens /= 2
+		return out, nil
+	}}
+	w := modelWorld(t, functest.Options{Models: modelOf(m, nil)})
+	es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", functest.Brief("s1", modelDay, 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := w.Gate.Handle(t.Context(), es[0])
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%v %v", runs, err)
+	}
+	_, err = w.Gate.Handle(t.Context(), runs[0])
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), "num_ctx 60000") {
+		t.Errorf("%v, hint %q", err, fault.HintOf(err))
+	}
+	recs := w.Records("shop", w.Streams("shop")[0])
+	gates := functest.Of[*memory.Gate](recs)
+	if len(gates) != 1 || !gates[0].TruncatedByServer || !gates[0].Pending || gates[0].Update || gates[0].MemorySHA != "" || len(functest.Of[*memory.Memory](recs)) != 0 || len(m.asked) != 1 {
+		t.Errorf("%d calls: %+v", len(m.asked), gates)
+	}
+}
+
+// TestFailingServer: what was decided before a call fails stays, no call is made
+// twice for it, and the run goes on where it stopped, to the same stream.
+func TestFailingServer(t *testing.T) {
+	t.Parallel()
+	calm := modelWorld(t, functest.Options{Models: modelOf(perfect(false), nil)})
+	calm.Learned("shop/a.jsonl", functest.Brief("s1", modelDay, 8))
+	want := calm.Hashes()
+	for at := 1; at <= 8; at++ {
+		m := perfect(false)
+		good, failed := m.answer, false
+		m.answer = func(n int, r llm.ChatRequest) (llm.ChatReply, error) {
+			if n == at && !failed {
+				failed = true
+				return llm.ChatReply{}, fault.New(fault.Unavailable, "the model is loading")
+			}
+			return good(n, r)
+		}
+		w := modelWorld(t, functest.Options{Models: modelOf(m, nil)})
+		es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", functest.Brief("s1", modelDay, 8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := event.New(event.RunRequested, "test", event.Stream{Tenant: functest.Tenant, Project: "shop", Stream: memory.StreamName("limits", functest.Wording("limits"))})
+		if _, err := w.Gate.Handle(t.Context(), run); failed != fault.Is(err, fault.Unavailable) {
+			t.Fatalf("call %d: %v", at, err)
+		}
+		w.Run(append(es, run)...)
+		w.Sweep()
+		if got := w.Hashes(); got.Log != want.Log || got.Index != want.Index {
+			t.Errorf("call %d failed: %+v, want %+v", at, got, want)
+		}
+		if failed && len(m.asked) != 1+len(functest.Of[*memory.Gate](w.Records("shop", w.Streams("shop")[0]))) {
+			t.Errorf("call %d failed: %d calls for %d steps", at, len(m.asked), len(functest.Of[*memory.Gate](w.Records("shop", w.Streams("shop")[0]))))
+		}
+	}
+}
+
+// TestNoModels: a project whose models cannot be used decides nothing, and says
+// why.
+func TestNoModels(t *testing.T) {
+	t.Parallel()
+	why := fault.At(fault.Invalid, "model small", "ollama pull small", "it is not there")
+	w := modelWorld(t, functest.Options{Models: func(context.Context, string) (*gate.Models, error) { return nil, why }})
+	es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", functest.Decision("s1", time.Now(), "We decided to keep the limit of queue a at 5 messages.")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := w.Gate.Handle(t.Context(), es[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.Gate.Handle(t.Context(), runs[0]); !errors.Is(err, fault.Invalid.Sentinel()) || fault.HintOf(err) != "ollama pull small" {
+		t.Errorf("%v", err)
+	}
+	if n := len(w.Streams("shop")); n != 0 {
+		t.Errorf("%d streams", n)
+	}
+}
