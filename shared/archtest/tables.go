@@ -29,6 +29,7 @@ var Ranks = map[string]int{
 	"shared/gru/gateeval":      2,
 	"shared/compress":          2,
 	"shared/questions":         2,
+	"shared/models":            2,
 
 	"shared/gitbundle":               3,
 	"shared/gitbundle/gitbundletest": 3,
@@ -51,6 +52,7 @@ var Ranks = map[string]int{
 	"shared/llm/openaiapi":         4,
 	"shared/eventlog":              4,
 	"shared/export":                4,
+	"shared/preflight":             4,
 	"shared/vault":                 4,
 
 	"shared/catalog":    5,

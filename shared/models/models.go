@@ -1,0 +1,358 @@
+// Package models reads what an operator says of model servers: which endpoints
+// there are, which model gates and which rewrites, and what they cost.
+//
+// Invariant: only what stands in this configuration is ever called. A key is
+// named by the environment variable that holds it, never written down; it
+// belongs to the endpoint's scheme, host and port.
+//
+//	endpoints:
+//	  - name: local
+//	    url: http://127.0.0.1:11434
+//	    kind: ollama               # ollama, vllm, openai, openrouter, openai-compatible
+//	  - name: router
+//	    url: https://openrouter.ai/api/v1
+//	    kind: openrouter
+//	    auth: bearer               # bearer, apikey, none; by the URL where it is left out
+//	    key_env: OPENROUTER_KEY    # LLM_API_KEY where it is left out
+//	    in_flight: 4               # calls at a time; 2 for a local endpoint, else 4
+//	gate:
+//	  endpoint: local
+//	  model: qwen2.5:3b-instruct
+//	  window: 12288                # tokens of prompt and reply together
+//	rewrite:                       # asked for open gates alone; left out: the gate's model writes too
+//	  endpoint: router
+//	  model: qwen/qwen-2.5-72b-instruct
+//	prices:                        # US dollars for a million tokens
+//	  qwen/qwen-2.5-72b-instruct: {prompt: 0.12, completion: 0.39}
+//
+// The package parses and checks; it opens no connection and reads no key.
+package models
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/strictyaml"
+)
+
+// MaxFileBytes bounds the file: some hundred endpoints and prices.
+const MaxFileBytes = 64 << 10
+
+const (
+	maxEndpoints = 32
+	maxInFlight  = 256
+	// DefaultWindow holds the paper's budgets: a prompt of 8,192 and a reply of
+	// 2,048 tokens are 10,240 (specs of GRU-Mem and MemAgent), and slack.
+	DefaultWindow = 12288
+	minWindow     = 2048
+	maxWindow     = 1 << 20
+	// DefaultKeyEnv holds the key of an endpoint that names no other (brief D5).
+	DefaultKeyEnv = "LLM_API_KEY"
+)
+
+// Kind is which wire an endpoint speaks, and what it can be asked for.
+type Kind string
+
+// The kinds of endpoints.
+const (
+	Ollama     Kind = "ollama" // its native API
+	VLLM       Kind = "vllm"
+	OpenAI     Kind = "openai"
+	OpenRouter Kind = "openrouter"
+	Compatible Kind = "openai-compatible" // any other that speaks /v1/chat/completions
+)
+
+var kinds = map[Kind]bool{Ollama: true, VLLM: true, OpenAI: true, OpenRouter: true, Compatible: true}
+
+// Auth is how an endpoint wants its key.
+type Auth string
+
+// The ways to send a key.
+const (
+	Bearer Auth = "bearer" // Authorization: Bearer KEY
+	APIKey Auth = "apikey" // apikey: KEY, as gateways want it
+	None   Auth = "none"
+)
+
+var auths = map[Auth]bool{Bearer: true, APIKey: true, None: true}
+
+// Endpoint is one server.
+type Endpoint struct {
+	Name     string
+	URL      string // without a slash at its end
+	Kind     Kind
+	Auth     Auth
+	KeyEnv   string
+	InFlight int
+}
+
+// Use is one model at one endpoint.
+type Use struct {
+	Endpoint string // its name
+	Model    string
+	Adapter  string // LoRA
+	Window   int    // tokens of prompt and reply together
+}
+
+// Price is US dollars for a million tokens.
+type Price struct{ Prompt, Completion float64 }
+
+// Config is the whole file.
+type Config struct {
+	Endpoints []Endpoint
+	Gate      *Use // nil: the built-in policy decides
+	Rewrite   *Use // nil: Gate writes too
+	Prices    map[string]Price
+}
+
+// Endpoint finds one by name.
+func (c *Config) Endpoint(name string) (Endpoint, bool) {
+	for _, e := range c.Endpoints {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Endpoint{}, false
+}
+
+// Cost is what a call costs, in US dollars; 0 for a model without a price.
+func (c *Config) Cost(model string, promptTokens, completionTokens int) float64 {
+	p := c.Prices[model]
+	return (p.Prompt*float64(promptTokens) + p.Completion*float64(completionTokens)) / 1e6
+}
+
+// FromEnv is the configuration of the environment alone: MNEME_GATE_MODEL,
+// MNEME_REWRITE_MODEL, LLM_API_BASE (an Ollama on this machine where it is left
+// out) and LLM_API_KEY (brief D5). It is empty where no gate model is named.
+func FromEnv(getenv func(string) string) (Config, error) {
+	gate := strings.TrimSpace(getenv("MNEME_GATE_MODEL"))
+	if gate == "" {
+		return Config{}, nil
+	}
+	base := strings.TrimRight(strings.TrimSpace(getenv("LLM_API_BASE")), "/")
+	kind := Compatible
+	if base == "" {
+		base, kind = "http://127.0.0.1:11434", Ollama
+	} else if u, err := url.Parse(base); err == nil {
+		switch {
+		case u.Port() == "11434" && !strings.HasSuffix(u.Path, "/v1"):
+			kind = Ollama
+		case u.Hostname() == "openrouter.ai":
+			kind = OpenRouter
+		case u.Hostname() == "api.openai.com":
+			kind = OpenAI
+		}
+	}
+	window := DefaultWindow
+	if w := getenv("MNEME_GATE_WINDOW"); w != "" {
+		n, err := strconv.Atoi(w)
+		if err != nil || n < minWindow || n > maxWindow {
+			return Config{}, fault.At(fault.Invalid, "MNEME_GATE_WINDOW", "", "%q is no number of tokens from %d to %d", w, minWindow, maxWindow)
+		}
+		window = n
+	}
+	e := Endpoint{Name: "env", URL: base, Kind: kind}
+	if err := e.fill(); err != nil {
+		return Config{}, fault.At(fault.Invalid, "LLM_API_BASE", "", "%v", err)
+	}
+	c := Config{Endpoints: []Endpoint{e}, Gate: &Use{Endpoint: e.Name, Model: gate, Window: window}}
+	if m := strings.TrimSpace(getenv("MNEME_REWRITE_MODEL")); m != "" {
+		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
+	}
+	return c, nil
+}
+
+// fill checks an endpoint and fills what it leaves out.
+func (e *Endpoint) fill() error {
+	u, err := url.Parse(e.URL)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return fault.New(fault.Invalid, "the url must be http:// or https:// and a host")
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return fault.New(fault.Invalid, "the url must not hold a user, a query or a fragment: name the key by key_env")
+	}
+	local := u.Hostname() == "localhost"
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		local = ip.IsLoopback()
+		if ip.IsLinkLocalUnicast() {
+			return fault.New(fault.Invalid, "link-local addresses are not called")
+		}
+	}
+	e.URL = strings.TrimRight(e.URL, "/")
+	if e.Kind == "" {
+		e.Kind = Compatible
+	}
+	if e.Auth == "" { // brief D5
+		switch {
+		case u.Hostname() == "openrouter.ai", u.Hostname() == "api.openai.com":
+			e.Auth = Bearer
+		case local:
+			e.Auth = None
+		default:
+			e.Auth = APIKey
+		}
+	}
+	if e.KeyEnv == "" {
+		e.KeyEnv = DefaultKeyEnv
+	}
+	if e.InFlight == 0 {
+		e.InFlight = 4
+		if local {
+			e.InFlight = 2
+		}
+	}
+	if !local && u.Scheme == "http" && e.Auth != None {
+		return fault.New(fault.Invalid, "a key is not sent over http: use https, or auth: none")
+	}
+	return nil
+}
+
+// Parse reads the file; name stands in errors as "name:line".
+func Parse(name string, data []byte) (c Config, err error) {
+	f := strictyaml.File{Name: name, Noun: "file", MaxBytes: MaxFileBytes}
+	root, err := f.Root(data)
+	if err != nil {
+		return c, err
+	}
+	c.Prices = map[string]Price{}
+	uses := map[string]*strictyaml.Node{}
+	err = f.Mapping(root, "a file of models", strictyaml.Fields{
+		"endpoints": func(n *strictyaml.Node) error {
+			return f.Sequence(n, "endpoints", maxEndpoints, func(n *strictyaml.Node) error {
+				e, err := endpoint(f, n)
+				if err != nil {
+					return err
+				}
+				if _, dup := c.Endpoint(e.Name); dup {
+					return f.Fault(n, "give each its own name", "endpoint %q stands twice", e.Name)
+				}
+				c.Endpoints = append(c.Endpoints, e)
+				return nil
+			})
+		},
+		"gate": func(n *strictyaml.Node) (err error) { uses["gate"] = n; c.Gate, err = use(f, n, "gate"); return err },
+		"rewrite": func(n *strictyaml.Node) (err error) {
+			uses["rewrite"] = n
+			c.Rewrite, err = use(f, n, "rewrite")
+			return err
+		},
+		"prices": func(n *strictyaml.Node) error {
+			return f.Each(n, "prices", "a mapping of models", func(k, v *strictyaml.Node) error {
+				var p Price
+				err := f.Mapping(v, "a price", strictyaml.Fields{
+					"prompt":     func(n *strictyaml.Node) (err error) { p.Prompt, err = dollars(f, n, "prompt"); return err },
+					"completion": func(n *strictyaml.Node) (err error) { p.Completion, err = dollars(f, n, "completion"); return err },
+				})
+				c.Prices[k.Value] = p
+				return err
+			})
+		},
+	})
+	if err != nil {
+		return c, err
+	}
+	for what, u := range map[string]*Use{"gate": c.Gate, "rewrite": c.Rewrite} {
+		if u == nil {
+			continue
+		}
+		if _, ok := c.Endpoint(u.Endpoint); !ok {
+			return c, f.Fault(uses[what], "name one that stands under endpoints", "%s: no endpoint %q", what, u.Endpoint)
+		}
+	}
+	if c.Rewrite != nil && c.Gate == nil {
+		return c, f.Fault(uses["rewrite"], "name the gate's model too", "rewrite without gate")
+	}
+	return c, nil
+}
+
+func endpoint(f strictyaml.File, n *strictyaml.Node) (e Endpoint, err error) {
+	text := func(to *string, what string) func(*strictyaml.Node) error {
+		return func(n *strictyaml.Node) (err error) { *to, err = f.Text(n, what); return err }
+	}
+	err = f.Mapping(n, "an endpoint", strictyaml.Fields{
+		"name": text(&e.Name, "name"), "url": text(&e.URL, "url"), "key_env": text(&e.KeyEnv, "key_env"),
+		"kind": func(n *strictyaml.Node) error {
+			v, err := f.Text(n, "kind")
+			if e.Kind = Kind(v); err == nil && !kinds[e.Kind] {
+				return f.Fault(n, "one of "+words(kinds), "kind %q is not known", v)
+			}
+			return err
+		},
+		"auth": func(n *strictyaml.Node) error {
+			v, err := f.Text(n, "auth")
+			if e.Auth = Auth(v); err == nil && !auths[e.Auth] {
+				return f.Fault(n, "one of "+words(auths), "auth %q is not known", v)
+			}
+			return err
+		},
+		"in_flight": func(n *strictyaml.Node) (err error) {
+			e.InFlight, err = number(f, n, "in_flight", 1, maxInFlight)
+			return err
+		},
+	})
+	switch {
+	case err != nil:
+		return e, err
+	case e.Name == "":
+		return e, f.Fault(n, "add name: NAME", "an endpoint without a name")
+	case e.URL == "":
+		return e, f.Fault(n, "add url: URL", "endpoint %q has no url", e.Name)
+	}
+	if err := e.fill(); err != nil {
+		return e, f.Fault(n, "", "endpoint %q: %v", e.Name, err)
+	}
+	return e, nil
+}
+
+func use(f strictyaml.File, n *strictyaml.Node, what string) (*Use, error) {
+	u := Use{Window: DefaultWindow}
+	text := func(to *string, what string) func(*strictyaml.Node) error {
+		return func(n *strictyaml.Node) (err error) { *to, err = f.Text(n, what); return err }
+	}
+	err := f.Mapping(n, what, strictyaml.Fields{
+		"endpoint": text(&u.Endpoint, "endpoint"), "model": text(&u.Model, "model"), "adapter": text(&u.Adapter, "adapter"),
+		"window": func(n *strictyaml.Node) (err error) {
+			u.Window, err = number(f, n, "window", minWindow, maxWindow)
+			return err
+		},
+	})
+	if err == nil && (u.Endpoint == "" || u.Model == "") {
+		err = f.Fault(n, "", "%s needs an endpoint and a model", what)
+	}
+	return &u, err
+}
+
+func number(f strictyaml.File, n *strictyaml.Node, what string, low, high int) (int, error) {
+	v, err := f.Text(n, what)
+	if err != nil {
+		return 0, err
+	}
+	i, err := strconv.Atoi(v)
+	if err != nil || i < low || i > high {
+		return 0, f.Fault(n, "", "%s must be a number from %d to %d, not %q", what, low, high, v)
+	}
+	return i, nil
+}
+
+func dollars(f strictyaml.File, n *strictyaml.Node, what string) (float64, error) {
+	v, err := f.Text(n, what)
+	if err != nil {
+		return 0, err
+	}
+	d, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(d >= 0 && d < 1e6) {
+		return 0, f.Fault(n, "", "%s must be dollars for a million tokens, not %q", what, v)
+	}
+	return d, nil
+}
+
+func words[K ~string](m map[K]bool) string {
+	out := map[string]bool{}
+	for k := range m {
+		out[string(k)] = true
+	}
+	return strictyaml.Words(out)
+}

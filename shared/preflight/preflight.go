@@ -1,0 +1,202 @@
+// Package preflight looks at model servers before a run relies on them, and says
+// what to do about what it finds.
+//
+// Invariant: a run that passed has a gate model that is present, whose window
+// holds the run's sum of instructions, question, memory, section and reply, and
+// whose token counts are known in terms of the own ones, so that a prompt which
+// the server cuts is noticed (specs of Ollama and vLLM: both may answer 200 to a
+// prompt of which they read half).
+//
+//	check    finding                                   what to do
+//	reach    local does not answer                      start it: ollama serve
+//	model    qwen2.5:3b-instruct is not there           ollama pull qwen2.5:3b-instruct
+//	window   it holds 4,096 tokens, 8,350 are needed    PARAMETER num_ctx 12288 in its Modelfile
+//	count    its counts are 1.31 times ours             (measured; nothing to do)
+//	reply    its replies cannot be read                 use a larger model
+//
+// The package makes a few short calls and keeps nothing. It judges no quality.
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/memory"
+)
+
+// Server is one model at one endpoint.
+type Server struct {
+	Endpoint string // its name
+	Kind     string // ollama, vllm, …: words the cures
+	Model    string
+	Adapter  string
+	Chat     llm.Chatter
+	Probe    llm.Prober // nil: models are not listed
+}
+
+// Needs is what a run asks of a model.
+type Needs struct {
+	Window int              // tokens by the own count: prompt and reply together
+	Count  func(string) int // Qwen2.5 tokens
+}
+
+// Finding is one check.
+type Finding struct {
+	Check string `json:"check"` // reach | model | window | count
+	OK    bool   `json:"ok"`
+	Found string `json:"found"`
+	Cure  string `json:"cure,omitempty"`
+}
+
+// Result is what a model turned out to be.
+type Result struct {
+	Server   string    `json:"server"` // endpoint/model
+	OK       bool      `json:"ok"`
+	Findings []Finding `json:"findings"`
+	// Window is what the server holds, in its own tokens; 0 when it does not say.
+	Window         int     `json:"window"`
+	TokenFactor    float64 `json:"token_factor"`    // its count over ours, per token of text
+	TemplateTokens int     `json:"template_tokens"` // what its chat template adds to a prompt
+	WarmupMS       float64 `json:"warmup_ms"`       // of the first call, loading the model
+}
+
+// Err is the first finding that is not good, as an error with its cure; nil when
+// all are.
+func (r *Result) Err() error {
+	for _, f := range r.Findings {
+		if !f.OK {
+			return fault.At(fault.Invalid, "model "+r.Server, f.Cure, "%s", f.Found)
+		}
+	}
+	return nil
+}
+
+// tolerance is how far two counts of the same text may lie apart before the
+// factor counts as unknown: 2 % (models.md section 7) of some hundred tokens.
+const tolerance = 0.02
+
+// Check looks at s. A server that cannot be asked is a finding; the error is of
+// a context that ended.
+func Check(ctx context.Context, s Server, n Needs) (Result, error) {
+	r := Result{Server: s.Endpoint + "/" + s.Model}
+	say := func(check string, ok bool, cure, format string, args ...any) bool {
+		if ok {
+			cure = ""
+		}
+		r.Findings = append(r.Findings, Finding{Check: check, OK: ok, Found: fmt.Sprintf(format, args...), Cure: cure})
+		return ok
+	}
+	done := func() (Result, error) {
+		r.OK = true
+		for _, f := range r.Findings {
+			r.OK = r.OK && f.OK
+		}
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		return r, nil
+	}
+	if s.Probe != nil {
+		models, err := s.Probe.Models(ctx)
+		if err != nil {
+			say("reach", false, fault.HintOf(err), "%s does not answer: %v", s.Endpoint, err)
+			return done()
+		}
+		say("reach", true, "", "%s answers", s.Endpoint)
+		at, ok := find(models, s.Model)
+		if !say("model", ok, missing(s), "%s is %sthere", s.Model, map[bool]string{false: "not "}[ok]) {
+			return done()
+		}
+		r.Window = at.Window
+	}
+	// The first call loads the model; its time is not the gate's.
+	start := time.Now()
+	short, err := ask(ctx, s, n, probeShort)
+	r.WarmupMS = float64(time.Since(start).Milliseconds())
+	if err != nil {
+		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+		return done()
+	}
+	if s.Probe != nil { // a loaded model says what it holds
+		if models, err := s.Probe.Models(ctx); err == nil {
+			if at, ok := find(models, s.Model); ok && at.Window > 0 {
+				r.Window = at.Window
+			}
+		}
+	}
+	long, err := ask(ctx, s, n, probeLong)
+	if err != nil {
+		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+		return done()
+	}
+	r.measure(n.Count, short, long, say)
+	if r.Window > 0 {
+		need := int(math.Ceil(float64(n.Window)*max(r.TokenFactor, 1))) + r.TemplateTokens
+		say("window", r.Window >= need, widen(s, need), "it holds %d tokens; a run needs %d", r.Window, need)
+	}
+	return done()
+}
+
+// measure finds what a token of ours is in theirs, from two texts.
+func (r *Result) measure(count func(string) int, short, long int, say func(string, bool, string, string, ...any) bool) {
+	own1, own2 := count(probeShort), count(probeLong)
+	if short <= 0 || long <= 0 {
+		r.TokenFactor = 0
+		say("count", false, "use a server that reports usage: without it a prompt that is cut goes unnoticed", "the server does not count prompt tokens")
+		return
+	}
+	f := float64(long-short) / float64(own2-own1)
+	if f < 0.2 || f > 5 {
+		say("count", false, "the server cuts prompts of a few hundred tokens; give the model a larger window", "%d tokens for a text of %d, after %d for one of %d", long, own2, short, own1)
+		return
+	}
+	if math.Abs(f-1) < tolerance {
+		f = 1
+	}
+	r.TokenFactor = f
+	r.TemplateTokens = max(int(math.Round(float64(short)-f*float64(own1))), 0)
+	say("count", true, "", "its counts are %.2f times ours, and its template adds %d tokens", f, r.TemplateTokens)
+}
+
+// The texts of the probe: words, code and figures as transcripts hold them.
+const probeShort = "Say ok."
+
+var probeLong = strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort
+
+// ask makes one short call and gives the server's prompt count.
+func ask(ctx context.Context, s Server, n Needs, text string) (int, error) {
+	r, err := s.Chat.Chat(ctx, llm.ChatRequest{
+		Model: s.Model, Adapter: s.Adapter, User: text, Window: n.Window,
+		Sampling: memory.Sampling{TopP: 1, Seed: 1, MaxTokens: 8},
+	})
+	return r.PromptTokens, err
+}
+
+// find looks a model up as servers write names: Ollama adds ":latest".
+func find(models []llm.Info, name string) (llm.Info, bool) {
+	for _, m := range models {
+		if m.Model == name || m.Model == name+":latest" {
+			return m, true
+		}
+	}
+	return llm.Info{}, false
+}
+
+func missing(s Server) string {
+	if s.Kind == "ollama" {
+		return "ollama pull " + s.Model
+	}
+	return "serve it, or name one that the endpoint lists"
+}
+
+func widen(s Server, need int) string {
+	if s.Kind == "ollama" {
+		return fmt.Sprintf("PARAMETER num_ctx %d in its Modelfile and ollama create, or OLLAMA_CONTEXT_LENGTH=%d; else a smaller memory budget", need, need)
+	}
+	return fmt.Sprintf("serve it with a longer context (vLLM: --max-model-len %d); else a smaller memory budget", need)
+}

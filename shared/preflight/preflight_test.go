@@ -1,0 +1,109 @@
+package preflight_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/preflight"
+)
+
+// server is a model server as its numbers say.
+type server struct {
+	models   []llm.Info
+	err      error   // of the list
+	factor   float64 // its tokens for one of ours
+	template int
+	window   int   // prompts over it are cut to half of it; 0: none is
+	chat     error // of a call
+	silent   bool  // it counts nothing
+	calls    int
+}
+
+func count(text string) int { return len(strings.Fields(text)) }
+
+func (s *server) Capabilities() llm.Capabilities { return llm.Capabilities{} }
+
+func (s *server) Models(context.Context) ([]llm.Info, error) { return s.models, s.err }
+
+func (s *server) Chat(_ context.Context, r llm.ChatRequest) (llm.ChatReply, error) {
+	s.calls++
+	if s.chat != nil {
+		return llm.ChatReply{}, s.chat
+	}
+	n := int(s.factor*float64(count(r.User))) + s.template
+	if s.window > 0 && n > s.window {
+		n = s.window / 2
+	}
+	if s.silent {
+		n = 0
+	}
+	return llm.ChatReply{Content: "ok", FinishReason: "stop", PromptTokens: n}, nil
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	there := []llm.Info{{Model: "other"}, {Model: "small:latest", Window: 16384}}
+	down := fault.At(fault.Unavailable, "local", "start it: ollama serve", "connection refused")
+	for name, tc := range map[string]struct {
+		s      server
+		failed string // check
+		cure   string
+		factor float64
+		tmpl   int
+	}{
+		"all is well":         {s: server{models: there, factor: 1, template: 30}, factor: 1, tmpl: 30},
+		"counts otherwise":    {s: server{models: there, factor: 1.5, template: 12}, factor: 1.5, tmpl: 12},
+		"does not answer":     {s: server{err: down}, failed: "reach", cure: "ollama serve"},
+		"model not there":     {s: server{models: there[:1]}, failed: "model", cure: "ollama pull small"},
+		"window too small":    {s: server{models: []llm.Info{{Model: "small", Window: 4096}}, factor: 1, template: 30}, failed: "window", cure: "num_ctx 8030", factor: 1, tmpl: 30},
+		"their tokens weigh":  {s: server{models: []llm.Info{{Model: "small", Window: 9000}}, factor: 1.5, template: 0}, failed: "window", cure: "num_ctx 12000", factor: 1.5},
+		"cuts short prompts":  {s: server{models: there, factor: 1, template: 30, window: 100}, failed: "count", cure: "larger window"},
+		"counts nothing":      {s: server{models: there, silent: true}, failed: "count", cure: "usage"},
+		"cannot be asked":     {s: server{models: there, chat: fault.At(fault.Denied, "local", "set LLM_API_KEY", "the key is refused")}, failed: "reply", cure: "LLM_API_KEY"},
+		"says no window":      {s: server{models: []llm.Info{{Model: "small"}}, factor: 1}, factor: 1},
+		"window just so":      {s: server{models: []llm.Info{{Model: "small", Window: 8030}}, factor: 1, template: 30}, factor: 1, tmpl: 30},
+		"one token too small": {s: server{models: []llm.Info{{Model: "small", Window: 8029}}, factor: 1, template: 30}, failed: "window", cure: "8030", factor: 1, tmpl: 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tc.s
+			r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Kind: "ollama", Model: "small", Chat: &s, Probe: &s}, preflight.Needs{Window: 8000, Count: count})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := ""
+			for _, f := range r.Findings {
+				if !f.OK {
+					failed = f.Check
+					if !strings.Contains(f.Cure, tc.cure) {
+						t.Errorf("cure %q, want %q in it", f.Cure, tc.cure)
+					}
+				} else if f.Cure != "" {
+					t.Errorf("a cure for what is well: %+v", f)
+				}
+			}
+			if failed != tc.failed || r.OK != (tc.failed == "") || (r.Err() == nil) != r.OK {
+				t.Errorf("failed %q, want %q: %+v", failed, tc.failed, r)
+			}
+			if d := r.TokenFactor - tc.factor; d > 0.01 || d < -0.01 || r.TemplateTokens < tc.tmpl-1 || r.TemplateTokens > tc.tmpl+1 {
+				t.Errorf("factor %f, template %d, want %f and %d", r.TokenFactor, r.TemplateTokens, tc.factor, tc.tmpl)
+			}
+			if s.calls > 2 {
+				t.Errorf("%d calls", s.calls)
+			}
+		})
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := &server{chat: context.Canceled, models: []llm.Info{{Model: "small"}}}
+	if _, err := preflight.Check(ctx, preflight.Server{Endpoint: "local", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Count: count}); err == nil {
+		t.Error("a cancelled look says nothing")
+	}
+}
