@@ -40,7 +40,7 @@ type Config struct {
 	// Models says which models decide in a project; nil, or nil for the project:
 	// Policy decides. A project whose models cannot be used is an error that says
 	// why, and nothing of it is decided meanwhile.
-	Models func(ctx context.Context, project string) (*Models, error)
+	Models  func(ctx context.Context, project string) (*Models, error)
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger

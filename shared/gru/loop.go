@@ -103,7 +103,7 @@ func settled(c *memory.Chunk) (Decision, bool) {
 func record(s State, cfg *Config, p *Part, c *memory.Chunk, g *memory.Gate, d Decision, place func(int, int) memory.Place) (State, []Record) {
 	g.Exit, g.FormatOK, g.Pending = d.Exit, d.FormatOK, d.Pending
 	g.Reason, g.ReasonCode, g.Think, g.Score = d.Reason, d.ReasonCode, d.Think, d.Score
-	g.EvidenceDropped, g.Shingles = d.Dropped, d.Shingles
+	g.EvidenceDropped, g.Shingles, g.Ungrounded = d.Dropped, d.Shingles, d.Ungrounded
 	g.ExitActed = cfg.ExitGate && d.Exit
 	recs := []Record{g}
 	newest := memory.Place{}

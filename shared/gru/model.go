@@ -22,6 +22,9 @@ type Model struct {
 	// preflight measured it; 1 for Qwen2.5. 0 turns the check for prompts that
 	// the server cut off.
 	TokenFactor float64
+	// Checks holds a new memory against what was read: see Ground, Forgotten and
+	// Leaked. Without it a model is believed, as in the paper.
+	Checks bool
 }
 
 // truncationSlack is how far the server's count may lie below the expected one

@@ -115,8 +115,9 @@ type Decision struct {
 	Candidate  string // the whole new memory text; used when Update
 	// Parents are the nodes of the statements that stand in Candidate. Where
 	// nil, they are found by their text.
-	Parents []memory.SHA
-	Dropped int // passages chosen and left out because no citation could be computed
+	Parents    []memory.SHA
+	Ungrounded int // sentences of a candidate dropped, see Ground
+	Dropped    int // passages chosen and left out because no citation could be computed
 	// Shingles go into the gate record as they are.
 	Shingles []string
 }

@@ -2,8 +2,11 @@ package gru
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -15,6 +18,10 @@ const (
 	ReasonFormat    = "format"          // the reply could not be read, twice; pending
 	ReasonBudget    = "budget_exceeded" // the candidate was over the memory budget
 	ReasonTruncated = "truncated"       // the server cut the prompt; pending
+	// Of Model.Checks; the first two after a retry, pending.
+	ReasonForgets    = "forgets"     // the candidate lost a fact of the memory
+	ReasonLeak       = "prompt_leak" // the candidate repeats the instructions
+	ReasonUngrounded = "ungrounded"  // nothing new in the candidate stands in what was read
 )
 
 // Input is one thing that happens to a stream, in the part that is being
@@ -137,6 +144,10 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	}
 	v, err := ParseReply(call.Kind.shape(), r.Content, r.Reasoning, r.FinishReason)
 	mem := s.MemoryText
+	code := ReasonFormat
+	if err == nil && v.Update && v.Memory != "" && m.Checks {
+		code, err = checked(cfg, call, v.Memory, mem)
+	}
 	if err != nil {
 		if call.Kind == CallCompress { // its one attempt
 			return done(overBudget(cfg, call.gate, call.tooLong), call.tooLong)
@@ -144,10 +155,11 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		if call.Attempt == 1 {
 			return follow(Call{Kind: call.Kind, Model: call.Model, Attempt: 2, gate: call.gate}, mem, err.Error())
 		}
-		return done(Decision{
-			ReasonCode: ReasonFormat, Pending: true,
-			Reason: fmt.Sprintf("%s reply unreadable twice: %v; memory unchanged", call.Kind, err),
-		}, "")
+		reason := fmt.Sprintf("%s reply unreadable twice: %v; memory unchanged", call.Kind, err)
+		if code != ReasonFormat {
+			reason = fmt.Sprintf("%s reply refused twice: %s; memory unchanged", call.Kind, refusals[code])
+		}
+		return done(Decision{ReasonCode: code, Pending: true, Reason: reason}, v.Memory)
 	}
 	if call.Kind == CallRewrite || call.Kind == CallCompress {
 		v.Think, v.Exit = call.gate.Think, call.gate.Exit
@@ -158,16 +170,66 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	if call.Kind == CallGate {
 		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v}, mem, "")
 	}
+	dropped := 0
+	if m.Checks {
+		whole := v.Memory
+		v.Memory, dropped = Ground(v.Memory, call.section(), mem)
+		if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
+			return done(Decision{
+				FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
+				Reason: fmt.Sprintf("%d new sentences name what the section does not say, and nothing else is new; memory unchanged", dropped),
+			}, whole)
+		}
+	}
 	if cfg.Count(v.Memory) > cfg.BudgetTokens {
 		if call.Kind == CallCompress {
 			return done(overBudget(cfg, v, v.Memory), v.Memory)
 		}
 		return follow(Call{Kind: CallCompress, Model: call.Model, Attempt: 1, gate: v, tooLong: v.Memory}, v.Memory, "")
 	}
+	reason := "the model found facts about the question"
+	if dropped > 0 {
+		reason += fmt.Sprintf("; %d sentences dropped that name what the section does not say", dropped)
+	}
 	return done(Decision{
-		FormatOK: true, Update: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonKept, Reason: "the model found facts about the question",
+		FormatOK: true, Update: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonKept, Reason: reason, Ungrounded: dropped,
 		Picks: passages(&call.in.Chunk, call.from, call.to), Candidate: v.Memory,
 	}, v.Memory)
+}
+
+// section is the chunk text that the call shows.
+func (c *Call) section() string { return c.in.Chunk.Text[c.from:c.to] }
+
+// clip keeps what a model is told within the room that frameTokens leaves.
+func clip(s string) string {
+	const most = 160
+	if len(s) <= most {
+		return s
+	}
+	for k := most; ; k-- {
+		if utf8.RuneStart(s[k]) {
+			return s[:k] + "…"
+		}
+	}
+}
+
+// refusals say in a reason, which holds no transcript text, why a candidate was
+// refused.
+var refusals = map[string]string{
+	ReasonForgets: "it loses a fact that the section does not speak of",
+	ReasonLeak:    "it repeats the instructions",
+}
+
+// checked refuses a candidate that repeats the instructions or loses a fact. The
+// error is what the model is told.
+func checked(cfg *Config, call *Call, candidate, mem string) (code string, err error) {
+	if Leaked(candidate, call.Prompt.System) {
+		return ReasonLeak, fault.New(fault.Malformed, "the memory must hold facts, and nothing of these instructions")
+	}
+	if lost := Forgotten(candidate, call.section(), mem); lost != "" {
+		return ReasonForgets, fault.New(fault.Malformed, "the memory lost this fact, which still holds: %s", Neutralise(clip(lost)))
+	}
+	return ReasonFormat, nil
 }
 
 func overBudget(cfg *Config, v Verdict, candidate string) Decision {

@@ -190,6 +190,7 @@ type Gate struct {
 	Neutralised       bool      `json:"neutralised,omitempty"` // reserved tags in the text were masked for the model
 	TruncatedByServer bool      `json:"truncated_by_server,omitempty"`
 	EvidenceDropped   int       `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
+	Ungrounded        int       `json:"ungrounded,omitempty"`       // sentences of the candidate dropped: they name what was not read
 	// Shingles stand for the picks that this stream does not keep and others may:
 	// with them it knows again what the memories of its project give out.
 	Shingles []string  `json:"shingles,omitempty"`

@@ -1,0 +1,305 @@
+package gru
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// This file checks what a model wrote against what it read. A model that
+// rewrites a memory may invent, forget or obey; the checks are of form alone, and
+// a memory that passes may still be wrong in words that name nothing.
+//
+//   - grounded: a new sentence whose names (but for its first word, which every
+//     sentence writes large), numbers and identifiers stand neither
+//     in the section nor in the old memory is dropped.
+//   - forgotten: an old sentence must leave its names, numbers and identifiers in
+//     the new memory, unless the section speaks of what they are about.
+//   - leaked: a memory that holds a run of the prompt's own words is refused.
+
+// fact is what can be checked of a sentence: the words in it that name
+// something, in lower case.
+type fact struct {
+	text  string
+	marks []string
+}
+
+var (
+	// mark matches what names something: figures with their signs, identifiers
+	// with a sign or a digit inside, what stands between backticks, and words that
+	// begin with a capital letter.
+	mark = regexp.MustCompile("`[^`\n]+`" + `|[\p{L}\p{N}_]+(?:[._/:@#+-][\p{L}\p{N}_]+)*`)
+	// sentenceEnd ends a sentence: a line end, or a full stop before a blank.
+	sentenceEnd = regexp.MustCompile(`[\n]+|[.!?]["')\]]*\s+`)
+	listSign    = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
+)
+
+// factsOf cuts a text into sentences with their marks.
+func factsOf(text string) []fact {
+	var out []fact
+	at, last := 0, 0 // last: where the last sentence begins
+	add := func(to int) {
+		s := strings.TrimSpace(text[at:to])
+		switch {
+		case s == "":
+		case len(out) > 0 && sourceIDs.MatchString(s): // they belong to the sentence before
+			s = strings.TrimSpace(text[last:to])
+			out[len(out)-1] = fact{text: s, marks: marksOf(s)}
+		default:
+			last = at
+			out = append(out, fact{text: s, marks: marksOf(s)})
+		}
+		at = to
+	}
+	for _, e := range sentenceEnd.FindAllStringIndex(text, -1) {
+		add(e[1])
+	}
+	add(len(text))
+	return out
+}
+
+// sourceIDs matches the ids that stand behind a statement.
+var sourceIDs = regexp.MustCompile(`^(?:\[[0-9a-f]{8}\]\s*)+$`)
+
+// marksOf are the words of a sentence that name something.
+func marksOf(s string) (out []string) {
+	s = listSign.ReplaceAllString(s, "")
+	first := true
+	for _, w := range mark.FindAllString(s, -1) {
+		plain := strings.Trim(w, "`")
+		if names(plain, first && w == plain) && !slices.Contains(out, strings.ToLower(plain)) {
+			out = append(out, strings.ToLower(plain))
+		}
+		first = false
+	}
+	return out
+}
+
+// names reports whether a word names something: it holds a digit, a sign inside,
+// a capital letter past its first, or begins with one and does not begin the
+// sentence.
+func names(w string, first bool) bool {
+	if strings.ContainsFunc(w, unicode.IsDigit) {
+		return true
+	}
+	if strings.ContainsAny(w, "_/@#:.") {
+		return true
+	}
+	r, n := utf8.DecodeRuneInString(w)
+	if strings.ContainsFunc(w[n:], unicode.IsUpper) {
+		return true
+	}
+	return !first && unicode.IsUpper(r) && len(w) > 1
+}
+
+// lexicon holds the words of texts, to look marks up in.
+type lexicon struct {
+	words map[string]bool
+	text  string // in lower case, for marks of several words
+}
+
+func lexiconOf(texts ...string) lexicon {
+	l := lexicon{words: map[string]bool{}}
+	var b strings.Builder
+	for _, t := range texts {
+		t = strings.ToLower(t)
+		b.WriteString(t)
+		b.WriteByte('\n')
+		for _, w := range mark.FindAllString(t, -1) {
+			w = strings.Trim(w, "`")
+			l.words[w] = true
+			for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("._/:@#+-", r) }) {
+				l.words[part] = true
+			}
+		}
+	}
+	l.text = b.String()
+	return l
+}
+
+// has reports whether the texts hold a mark: as a word, its parts each as a word
+// ("60s" of "60 s", "retry-go" of "retry.go"), or as it stands.
+func (l *lexicon) has(m string) bool {
+	if l.words[m] {
+		return true
+	}
+	if len(m) > 3 && strings.ContainsFunc(m, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) && strings.Contains(l.text, m) {
+		return true
+	}
+	parts := wordParts(m)
+	if len(parts) < 2 {
+		return false
+	}
+	for _, p := range parts {
+		if !l.words[p] {
+			return false
+		}
+	}
+	return true
+}
+
+// wordParts cuts a mark at its signs and between digits and letters.
+func wordParts(m string) (out []string) {
+	var b strings.Builder
+	flush := func() {
+		if b.Len() > 0 {
+			out = append(out, b.String())
+			b.Reset()
+		}
+	}
+	digit := false
+	for _, r := range m {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+			continue
+		case b.Len() > 0 && unicode.IsDigit(r) != digit:
+			flush()
+		}
+		digit = unicode.IsDigit(r)
+		b.WriteRune(r)
+	}
+	flush()
+	return out
+}
+
+// Ground is a candidate without the sentences that name what neither the section
+// nor the old memory holds, and how many those are. Sentences that stand in the
+// old memory are never looked at.
+func Ground(candidate, section, old string) (text string, dropped int) {
+	known := lexiconOf(section, old)
+	kept := map[string]bool{}
+	for _, f := range factsOf(old) {
+		kept[f.text] = true
+	}
+	text = candidate
+	for _, f := range factsOf(candidate) {
+		if kept[f.text] || !slices.ContainsFunc(f.marks, func(m string) bool { return !known.has(m) }) {
+			continue
+		}
+		dropped++
+		text = cutSentence(text, f.text)
+	}
+	return strings.TrimSpace(text), dropped
+}
+
+// cutSentence takes a sentence out of a text, and its line where it was alone in
+// it.
+func cutSentence(text, s string) string {
+	i := strings.Index(text, s)
+	if i < 0 {
+		return text
+	}
+	from, to := i, i+len(s)
+	for to < len(text) && text[to] == ' ' {
+		to++
+	}
+	if (from == 0 || text[from-1] == '\n') && to < len(text) && text[to] == '\n' {
+		to++
+	}
+	return text[:from] + text[to:]
+}
+
+// An old sentence and a section speak of the same thing, so that the one may
+// replace the other, where they share a quarter of the sentence's words, and two
+// at least: "retries stop after 3 attempts, since …" and "cap retries at 5 attempts".
+const (
+	aboutShare = 0.25
+	aboutWords = 2
+)
+
+// Forgotten is the first sentence of the old memory that the candidate lost: none
+// of what it names stands in the candidate, and the section says nothing about
+// it. "" where every one lives on. A sentence that names nothing is looked for by
+// its words.
+func Forgotten(candidate, section, old string) string {
+	now := lexiconOf(candidate)
+	read := lexiconOf(section)
+	for _, f := range factsOf(old) {
+		if lives(f, &now) || about(f.text, &read) {
+			continue
+		}
+		return f.text
+	}
+	return ""
+}
+
+// lives reports whether a lexicon holds at least half of what a sentence names,
+// or of its words where it names nothing.
+func lives(f fact, now *lexicon) bool {
+	marks := f.marks
+	if len(marks) == 0 {
+		if marks = contentWords(f.text); len(marks) == 0 {
+			return true
+		}
+	}
+	n := 0
+	for _, m := range marks {
+		if now.has(m) {
+			n++
+		}
+	}
+	return 2*n >= len(marks)
+}
+
+// about reports whether a section speaks of what a sentence is about.
+func about(sentence string, read *lexicon) bool {
+	words := contentWords(sentence)
+	if len(words) == 0 {
+		return false
+	}
+	n := 0
+	for _, w := range words {
+		if read.words[w] {
+			n++
+		}
+	}
+	return n >= min(aboutWords, len(words)) && float64(n) >= aboutShare*float64(len(words))
+}
+
+// contentWords are the words of a sentence of four letters and more, in lower
+// case: shorter ones are mostly the grammar's.
+func contentWords(s string) (out []string) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if utf8.RuneCountInString(w) >= 4 && !grammar[w] && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// grammar are words of four letters and more that stand in any sentence.
+var grammar = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`about after again also because been before being both could does doing down during each
+		every from have having here into itself just made make more most must need never only other over same should since some
+		such than that their them then there these they this those through under until upon very want were what when where which
+		while will with within without would your`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// leakWords is how many words in a row of the prompt make a leak: the longest
+// phrase that it shares with ordinary notes is far shorter.
+const leakWords = 8
+
+// Leaked reports whether a text holds a run of the instructions' words.
+func Leaked(text string, instructions ...string) bool {
+	own := strings.Fields(strings.ToLower(text))
+	if len(own) < leakWords {
+		return false
+	}
+	body := " " + strings.Join(own, " ") + " "
+	for _, in := range instructions {
+		words := strings.Fields(strings.ToLower(in))
+		for i := 0; i+leakWords <= len(words); i++ {
+			if strings.Contains(body, " "+strings.Join(words[i:i+leakWords], " ")+" ") {
+				return true
+			}
+		}
+	}
+	return false
+}

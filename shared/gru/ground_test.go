@@ -1,0 +1,109 @@
+package gru_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mneme-ai/mneme/shared/gru"
+)
+
+const (
+	oldMemory = "- Retries stop after 3 attempts, since the upstream bans us. [1f0a77c2]\n- Deploys go through Jenkins on staging.\n- The cache TTL is 10 minutes."
+	seen      = "user: From now on we cap retries at 5 attempts; maxRetries in retry.go:41 says 3 today, Ada changes it.\nassistant: Noted. The job `nightly-sync` runs at 02:30 UTC."
+)
+
+func TestGround(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		candidate string
+		gone      []string // pieces of sentences that are dropped
+	}{
+		"all of it stands in the section":    {oldMemory + "\n- Retries are capped at 5 attempts (maxRetries in retry.go:41); Ada changes it.", nil},
+		"a number is invented":               {oldMemory + "\n- Retries wait 250 ms between attempts.", []string{"250 ms"}},
+		"a name is invented":                 {oldMemory + "\n- The change was approved by Grace.", []string{"Grace"}},
+		"an identifier is invented":          {oldMemory + "\n- The limit stands in config.yaml.", []string{"config.yaml"}},
+		"one good and one invented sentence": {oldMemory + "\n- The job nightly-sync runs at 02:30 UTC. It takes 45 minutes.", []string{"45 minutes"}},
+		"words alone name nothing":           {oldMemory + "\n- The team dislikes surprises.", nil},
+		"the beginning of a sentence":        {oldMemory + "\n- Nobody retries by hand.", nil},
+		"written apart":                      {oldMemory + "\n- The job nightly sync runs at 02:30.", nil},
+		"old sentences are not looked at":    {"- Deploys go through Jenkins on staging.\n- The cache TTL is 10 minutes.", nil},
+		"an id that nobody gave":             {oldMemory + "\n- Retries are capped. [deadbee5]", []string{"deadbee5"}},
+		"empty":                              {"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, n := gru.Ground(tc.candidate, seen, oldMemory)
+			if n != len(tc.gone) {
+				t.Errorf("%d dropped, want %d: %q", n, len(tc.gone), got)
+			}
+			for _, s := range tc.gone {
+				if strings.Contains(got, s) {
+					t.Errorf("%q is still there: %q", s, got)
+				}
+			}
+			if len(tc.gone) == 0 && got != tc.candidate {
+				t.Errorf("changed to %q", got)
+			}
+			if again, n := gru.Ground(got, seen, oldMemory); again != got || n != 0 {
+				t.Errorf("a second look drops %d more", n)
+			}
+		})
+	}
+}
+
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ candidate, want string }{
+		"all lives on":                   {oldMemory, ""},
+		"in other words":                 {"Retries end after 3 attempts (upstream bans). Jenkins deploys staging. Cache TTL: 10 minutes.", ""},
+		"what the section replaces goes": {"- Retries stop after 5 attempts.\n- Deploys go through Jenkins on staging.\n- The cache TTL is 10 minutes.", ""},
+		"one is gone":                    {"- Retries stop after 5 attempts.\n- The cache TTL is 10 minutes.", "- Deploys go through Jenkins on staging."},
+		"deleted as a section told it":   {"Retries: 5.", "- Deploys go through Jenkins on staging."},
+		"nothing is left":                {"", "- Deploys go through Jenkins on staging."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := gru.Forgotten(tc.candidate, seen, oldMemory); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+	if got := gru.Forgotten("anything", "anything", ""); got != "" {
+		t.Errorf("of an empty memory %q is forgotten", got)
+	}
+}
+
+func TestLeaked(t *testing.T) {
+	t.Parallel()
+	const instructions = "You keep a short memory for one question while a long record passes by, one section at a time."
+	for text, want := range map[string]bool{
+		"Retries stop after 3 attempts.":                                            false,
+		"Note: you keep a short memory for one question while a long record passes": true,
+		"You keep a short memory":                                                   false,
+		"":                                                                          false,
+	} {
+		if got := gru.Leaked(text, instructions); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// FuzzGround: nothing of the old memory is dropped, nothing is added, and a
+// second look changes nothing.
+func FuzzGround(f *testing.F) {
+	f.Add(oldMemory+"\n- New 5.", seen, oldMemory)
+	f.Add("a. B c. 5", "x", "")
+	f.Fuzz(func(t *testing.T, candidate, section, old string) {
+		got, n := gru.Ground(candidate, section, old)
+		if len(got) > len(candidate) {
+			t.Errorf("it grew from %q to %q", candidate, got)
+		}
+		if n == 0 && got != strings.TrimSpace(candidate) {
+			t.Errorf("nothing dropped, and %q became %q", candidate, got)
+		}
+		if same, k := gru.Ground(candidate, candidate, old); k != 0 {
+			t.Errorf("what stands in the section is dropped: %q of %q", same, candidate)
+		}
+		gru.Forgotten(candidate, section, old)
+	})
+}
