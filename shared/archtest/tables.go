@@ -39,6 +39,8 @@ var Ranks = map[string]int{
 	"shared/index":                   3,
 	"shared/llm":                     3,
 	"shared/llm/static":              3,
+	"shared/llm/endpoint":            3,
+	"shared/llm/llmtest":             3,
 
 	"shared/objstore/s3store":      4,
 	"shared/objstore/s3serve":      4,
@@ -127,7 +129,7 @@ var Modules = []Third{
 	{Path: "github.com/blevesearch/bleve_index_api", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/scorch_segment_api/v2", Owners: []string{"shared/index/bleveindex"}},
 	{Path: "github.com/blevesearch/snowballstem", Owners: []string{"shared/index/bleveindex"}},
-	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore", "shared/serve"}},
+	{Path: "github.com/cenkalti/backoff/v5", Owners: []string{"shared/objstore", "shared/serve", "shared/llm/endpoint"}},
 	{Path: "github.com/cloudevents/sdk-go/v2", Owners: []string{"shared/event", "shared/serve", "functions/*", "cmd/internal/wire", "cmd/fn", "cmd/mem"}, Tests: []string{"cmd/functest"}},
 	{Path: "github.com/daulet/tokenizers", Owners: []string{"shared/token"}},
 	{Path: "github.com/go-git/go-git/v5", Owners: []string{"shared/gitbundle"}},
