@@ -188,6 +188,11 @@ func (c *Client) InBand(body []byte, model string) error {
 	return e
 }
 
+// NotANumber is the error of a vector with NaN, an infinity or null in it.
+func (c *Client) NotANumber() error {
+	return fault.At(fault.Invalid, c.c.Name, hintVector, "the model's vector is not a number")
+}
+
 // Unreadable is the error of an answer that is not what its form says.
 func (c *Client) Unreadable(what string) error {
 	return fault.At(fault.Unavailable, c.c.Name, "look at the kind of the endpoint, and at what stands between it and the model", "the server's answer is unreadable: %s", what)

@@ -80,6 +80,23 @@ func New(t testing.TB) *Server {
 	return s
 }
 
+// NewFront is a server before another that shows each load to see first; where
+// see answers true, it has answered.
+func NewFront(t testing.TB, s *Server, see func(http.ResponseWriter, *http.Request, Call) bool) *httptest.Server {
+	t.Helper()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		c := Call{r.Method, r.URL.Path, r.Header.Clone(), body}
+		if c.loads() && see(w, r, c) {
+			return
+		}
+		s.serve(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front
+}
+
 // Play sets what the next model calls get, in order. A probe (GET,
 // /api/show) and a load take none of it.
 func (s *Server) Play(p ...Play) {
