@@ -97,6 +97,16 @@ func NewFront(t testing.TB, s *Server, see func(http.ResponseWriter, *http.Reque
 	return front
 }
 
+// NewFixed is a server that answers every request with one body.
+func NewFixed(t testing.TB, body string) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		Body(http.StatusOK, body)(w, r, Call{})
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
 // Play sets what the next model calls get, in order. A probe (GET,
 // /api/show) and a load take none of it.
 func (s *Server) Play(p ...Play) {
