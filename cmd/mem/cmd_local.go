@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru/gateeval"
@@ -262,6 +263,35 @@ type finding struct {
 	Cure  string `json:"cure,omitempty"`
 }
 
+// doctorModels has the server look at its models: each finding is a line of its
+// own. The first look loads them.
+func (a *app) doctorModels(ctx context.Context, c *client, add func(check string, err error, ok string) bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Minute)
+	defer cancel()
+	var found gate.ModelsFound
+	if err := c.get(ctx, "/memory/models", &found); err != nil {
+		add("models", err, "")
+		return
+	}
+	if found.Error != "" {
+		add("models", fault.At(fault.Unavailable, "", found.Hint, "%s", found.Error), "")
+		return
+	}
+	if len(found.Models) == 0 {
+		add("models", nil, "none: the built-in policy "+found.Policy+" decides")
+		return
+	}
+	for _, m := range found.Models {
+		for _, f := range m.Findings {
+			var err error
+			if !f.OK {
+				err = fault.At(fault.Invalid, m.Server, f.Cure, "%s", f.Found)
+			}
+			add("model "+f.Check, err, m.Server+": "+f.Found)
+		}
+	}
+}
+
 func (a *app) doctor(ctx context.Context) error {
 	var out []finding
 	add := func(check string, err error, ok string) bool {
@@ -308,6 +338,7 @@ func (a *app) doctor(ctx context.Context) error {
 				}
 			}
 			add("schemas", err, fmt.Sprintf("%d, all read", len(schemas.Schemas)))
+			a.doctorModels(ctx, c, add)
 		}
 		if a.getenv("MNEME_URL") == "" || a.dir != "" {
 			add("s3 endpoint", wire.ProbeS3(ctx, a.folder()), "answers, and takes the key")

@@ -31,6 +31,11 @@ with Ctrl-C at any time: the next start goes on where this one was.`,
 			if verbose {
 				level = slog.LevelInfo
 			}
+			var err error
+			if cfg.Models, err = wire.ModelsFromEnv(a.getenv); err != nil {
+				return err
+			}
+			cfg.Getenv = a.getenv
 			cfg.Logger = slog.New(serve.LogHandler(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level})))
 			if err := wire.ChaosFromEnv(&cfg, a.getenv); err != nil {
 				return usageError{err}

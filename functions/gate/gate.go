@@ -28,6 +28,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/preflight"
 	"github.com/mneme-ai/mneme/shared/replay"
 )
 
@@ -40,7 +41,9 @@ type Config struct {
 	// Models says which models decide in a project; nil, or nil for the project:
 	// Policy decides. A project whose models cannot be used is an error that says
 	// why, and nothing of it is decided meanwhile.
-	Models  func(ctx context.Context, project string) (*Models, error)
+	Models func(ctx context.Context, project string) (*Models, error)
+	// Doctor gives what the preflight found of each model, good or not.
+	Doctor  func(ctx context.Context) ([]preflight.Result, error)
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger
@@ -336,6 +339,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		return lease.Release(context.WithoutCancel(ctx))
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	defer f.keep(ctx, lease)()
 
 	deadline := f.cfg.Now().Add(f.cfg.Slice)
 	var out []ce.Event
@@ -388,4 +392,30 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		}
 	}
 	return out, nil
+}
+
+// keep renews the lease of a slice until the function it gives is called: one
+// call of a model on a small machine may take longer than a lease. A lease that
+// is lost is no reason to stop: the append is the fence.
+func (f *Function) keep(ctx context.Context, lease *eventlog.Lease) (stop func()) {
+	if f.cfg.Models == nil {
+		return func() {} // a step takes a millisecond
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		t := time.NewTicker(f.cfg.Lease / 3)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				if err := lease.Renew(ctx); err != nil && ctx.Err() == nil {
+					f.cfg.Logger.WarnContext(ctx, "lease not renewed", slog.Any("err", err))
+				}
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
 }

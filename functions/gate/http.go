@@ -10,6 +10,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/preflight"
 	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
@@ -19,6 +20,31 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/questions", f.listQuestions)
 	mux.HandleFunc("POST /memory/questions", f.addQuestion)
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
+	mux.HandleFunc("GET /memory/models", f.listModels)
+}
+
+// ModelsFound is the answer of GET /memory/models: what decides, and what the
+// preflight found. A look at the servers that is recent is not repeated.
+type ModelsFound struct {
+	Policy string             `json:"policy"` // of what decides: extractive/…, model/full, model/split
+	Models []preflight.Result `json:"models"`
+	Error  string             `json:"error,omitempty"`
+	Hint   string             `json:"hint,omitempty"`
+}
+
+func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
+	out := ModelsFound{Policy: f.cfg.Policy.Name(), Models: []preflight.Result{}}
+	if f.cfg.Doctor != nil {
+		found, err := f.cfg.Doctor(r.Context())
+		if err != nil {
+			out.Error, out.Hint = err.Error(), fault.HintOf(err)
+		}
+		out.Policy, out.Models = "model", append(out.Models, found...)
+		if m, err := f.models(r.Context(), ""); err == nil && m != nil {
+			out.Policy = m.Model.Policy
+		}
+	}
+	serve.WriteJSON(w, http.StatusOK, out)
 }
 
 // Question is one standing question as people see it.

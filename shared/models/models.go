@@ -47,7 +47,7 @@ const (
 	// DefaultWindow holds the paper's budgets: a prompt of 8,192 and a reply of
 	// 2,048 tokens are 10,240 (specs of GRU-Mem and MemAgent), and slack.
 	DefaultWindow = 12288
-	minWindow     = 2048
+	minWindow     = 4096 // instructions, question, memory, a piece of a chunk and a reply
 	maxWindow     = 1 << 20
 	// DefaultKeyEnv holds the key of an endpoint that names no other (brief D5).
 	DefaultKeyEnv = "LLM_API_KEY"
@@ -138,7 +138,7 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		base, kind = "http://127.0.0.1:11434", Ollama
 	} else if u, err := url.Parse(base); err == nil {
 		switch {
-		case u.Port() == "11434" && !strings.HasSuffix(u.Path, "/v1"):
+		case u.Path == "" && (u.Port() == "11434" || isLocal(u.Hostname())): // the OpenAI form has a path
 			kind = Ollama
 		case u.Hostname() == "openrouter.ai":
 			kind = OpenRouter
@@ -155,6 +155,9 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		window = n
 	}
 	e := Endpoint{Name: "env", URL: base, Kind: kind}
+	if getenv(DefaultKeyEnv) == "" && kind != OpenRouter && kind != OpenAI {
+		e.Auth = None // as of a server inside one's own network
+	}
 	if err := e.fill(); err != nil {
 		return Config{}, fault.At(fault.Invalid, "LLM_API_BASE", "", "%v", err)
 	}
@@ -163,6 +166,11 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
 	}
 	return c, nil
+}
+
+func isLocal(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // fill checks an endpoint and fills what it leaves out.
@@ -174,12 +182,9 @@ func (e *Endpoint) fill() error {
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return fault.New(fault.Invalid, "the url must not hold a user, a query or a fragment: name the key by key_env")
 	}
-	local := u.Hostname() == "localhost"
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
-		local = ip.IsLoopback()
-		if ip.IsLinkLocalUnicast() {
-			return fault.New(fault.Invalid, "link-local addresses are not called")
-		}
+	local := isLocal(u.Hostname())
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsLinkLocalUnicast() {
+		return fault.New(fault.Invalid, "link-local addresses are not called")
 	}
 	e.URL = strings.TrimRight(e.URL, "/")
 	if e.Kind == "" {

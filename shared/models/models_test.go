@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 		"another kind":           {replace("kind: ollama", "kind: olama"), `models.yaml:4: kind "olama" is not known`},
 		"a name twice":           {replace("name: router", "name: local"), `models.yaml:5: endpoint "local" stands twice`},
 		"no such endpoint":       {replace("  endpoint: local", "  endpoint: locall"), `models.yaml:13: gate: no endpoint "locall"`},
-		"a small window":         {replace("16384", "512"), "models.yaml:15: window must be a number from 2048"},
+		"a small window":         {replace("16384", "512"), "models.yaml:15: window must be a number from 4096"},
 		"a price that is none":   {replace("0.39", "cheap"), "completion must be dollars"},
 		"a price below nothing":  {replace("0.39", "-1"), "completion must be dollars"},
 		"no model":               {replace("  model: qwen2.5:3b-instruct\n", ""), "gate needs an endpoint and a model"},
@@ -111,18 +111,22 @@ func TestFromEnv(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		base string
+		key  string
 		kind models.Kind
 		auth models.Auth
 		url  string
 	}{
-		{"", models.Ollama, models.None, "http://127.0.0.1:11434"},
-		{"http://localhost:11434", models.Ollama, models.None, "http://localhost:11434"},
-		{"http://127.0.0.1:11434/v1/", models.Compatible, models.None, "http://127.0.0.1:11434/v1"},
-		{"https://openrouter.ai/api/v1", models.OpenRouter, models.Bearer, "https://openrouter.ai/api/v1"},
-		{"https://api.openai.com/v1", models.OpenAI, models.Bearer, "https://api.openai.com/v1"},
-		{"https://kong.example.org/v1", models.Compatible, models.APIKey, "https://kong.example.org/v1"},
+		{"", "", models.Ollama, models.None, "http://127.0.0.1:11434"},
+		{"http://localhost:11434", "", models.Ollama, models.None, "http://localhost:11434"},
+		{"http://127.0.0.1:25000", "", models.Ollama, models.None, "http://127.0.0.1:25000"},
+		{"http://ollama:11434", "", models.Ollama, models.None, "http://ollama:11434"},
+		{"https://vllm.example.org/v1", "", models.Compatible, models.None, "https://vllm.example.org/v1"},
+		{"http://127.0.0.1:11434/v1/", "", models.Compatible, models.None, "http://127.0.0.1:11434/v1"},
+		{"https://openrouter.ai/api/v1", "k", models.OpenRouter, models.Bearer, "https://openrouter.ai/api/v1"},
+		{"https://api.openai.com/v1", "", models.OpenAI, models.Bearer, "https://api.openai.com/v1"},
+		{"https://kong.example.org/v1", "k", models.Compatible, models.APIKey, "https://kong.example.org/v1"},
 	} {
-		c, err := models.FromEnv(env("MNEME_GATE_MODEL", "m", "MNEME_REWRITE_MODEL", "r", "LLM_API_BASE", tc.base))
+		c, err := models.FromEnv(env("MNEME_GATE_MODEL", "m", "MNEME_REWRITE_MODEL", "r", "LLM_API_BASE", tc.base, "LLM_API_KEY", tc.key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +136,7 @@ func TestFromEnv(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{
-		{"LLM_API_BASE", "not a url"}, {"LLM_API_BASE", "http://kong.example.org/v1"}, {"MNEME_GATE_WINDOW", "12k"},
+		{"LLM_API_BASE", "not a url"}, {"LLM_API_BASE", "http://kong.example.org/v1", "LLM_API_KEY", "k"}, {"MNEME_GATE_WINDOW", "12k"},
 	} {
 		if _, err := models.FromEnv(env(append([]string{"MNEME_GATE_MODEL", "m"}, bad...)...)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), bad[0]) {
 			t.Errorf("%v: %v", bad, err)

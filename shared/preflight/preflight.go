@@ -41,7 +41,10 @@ type Server struct {
 
 // Needs is what a run asks of a model.
 type Needs struct {
-	Window int              // tokens by the own count: prompt and reply together
+	// Window is what a run would have, and Least what it cannot do without, in
+	// tokens by the own count, prompt and reply together. Between the two long
+	// chunks are read in pieces.
+	Window, Least int
 	Count  func(string) int // Qwen2.5 tokens
 }
 
@@ -135,9 +138,15 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 		return done()
 	}
 	r.measure(n.Count, short, long, say)
-	if r.Window > 0 {
-		need := int(math.Ceil(float64(n.Window)*max(r.TokenFactor, 1))) + r.TemplateTokens
-		say("window", r.Window >= need, widen(s, need), "it holds %d tokens; a run needs %d", r.Window, need)
+	theirs := func(ours int) int { return int(math.Ceil(float64(ours)*max(r.TokenFactor, 1))) + r.TemplateTokens }
+	switch need := theirs(n.Window); {
+	case r.Window == 0: // it does not say: each prompt's count will
+	case r.Window >= need:
+		say("window", true, "", "it holds %d tokens; a run needs %d", r.Window, need)
+	case r.Window >= theirs(n.Least):
+		say("window", true, "", "it holds %d of the %d tokens that whole chunks need: long ones are read in pieces", r.Window, need)
+	default:
+		say("window", false, widen(s, need), "it holds %d tokens; a run needs %d, and at least %d", r.Window, need, theirs(n.Least))
 	}
 	return done()
 }

@@ -58,19 +58,20 @@ func TestCheck(t *testing.T) {
 		"counts otherwise":    {s: server{models: there, factor: 1.5, template: 12}, factor: 1.5, tmpl: 12},
 		"does not answer":     {s: server{err: down}, failed: "reach", cure: "ollama serve"},
 		"model not there":     {s: server{models: there[:1]}, failed: "model", cure: "ollama pull small"},
-		"window too small":    {s: server{models: []llm.Info{{Model: "small", Window: 4096}}, factor: 1, template: 30}, failed: "window", cure: "num_ctx 8030", factor: 1, tmpl: 30},
-		"their tokens weigh":  {s: server{models: []llm.Info{{Model: "small", Window: 9000}}, factor: 1.5, template: 0}, failed: "window", cure: "num_ctx 12000", factor: 1.5},
+		"window too small":    {s: server{models: []llm.Info{{Model: "small", Window: 2048}}, factor: 1, template: 30}, failed: "window", cure: "num_ctx 8030", factor: 1, tmpl: 30},
+		"their tokens weigh":  {s: server{models: []llm.Info{{Model: "small", Window: 5000}}, factor: 1.5, template: 0}, failed: "window", cure: "num_ctx 12000", factor: 1.5},
 		"cuts short prompts":  {s: server{models: there, factor: 1, template: 30, window: 100}, failed: "count", cure: "larger window"},
 		"counts nothing":      {s: server{models: there, silent: true}, failed: "count", cure: "usage"},
 		"cannot be asked":     {s: server{models: there, chat: fault.At(fault.Denied, "local", "set LLM_API_KEY", "the key is refused")}, failed: "reply", cure: "LLM_API_KEY"},
 		"says no window":      {s: server{models: []llm.Info{{Model: "small"}}, factor: 1}, factor: 1},
 		"window just so":      {s: server{models: []llm.Info{{Model: "small", Window: 8030}}, factor: 1, template: 30}, factor: 1, tmpl: 30},
-		"one token too small": {s: server{models: []llm.Info{{Model: "small", Window: 8029}}, factor: 1, template: 30}, failed: "window", cure: "8030", factor: 1, tmpl: 30},
+		"read in pieces":      {s: server{models: []llm.Info{{Model: "small", Window: 4030}}, factor: 1, template: 30}, factor: 1, tmpl: 30},
+		"one token too small": {s: server{models: []llm.Info{{Model: "small", Window: 4029}}, factor: 1, template: 30}, failed: "window", cure: "8030", factor: 1, tmpl: 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := tc.s
-			r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Kind: "ollama", Model: "small", Chat: &s, Probe: &s}, preflight.Needs{Window: 8000, Count: count})
+			r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Kind: "ollama", Model: "small", Chat: &s, Probe: &s}, preflight.Needs{Window: 8000, Least: 4000, Count: count})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := &server{chat: context.Canceled, models: []llm.Info{{Model: "small"}}}
-	if _, err := preflight.Check(ctx, preflight.Server{Endpoint: "local", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Count: count}); err == nil {
+	if _, err := preflight.Check(ctx, preflight.Server{Endpoint: "local", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Least: 4000, Count: count}); err == nil {
 		t.Error("a cancelled look says nothing")
 	}
 }

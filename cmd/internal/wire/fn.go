@@ -16,6 +16,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/objstore/s3store"
 	"github.com/mneme-ai/mneme/shared/serve"
@@ -33,6 +34,8 @@ type FnConfig struct {
 	Region    string // MNEME_S3_REGION
 	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
 	Serve     serve.Config
+	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, …; of gate
+	getenv    func(string) string
 }
 
 // Functions lists the names that Fn takes.
@@ -52,7 +55,12 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	if c.Tenant == "" {
 		c.Tenant = memory.LocalTenant
 	}
-	return c, errors.Join(err, c.Validate())
+	c.getenv = getenv
+	var badModels error
+	if name == "gate" {
+		c.Models, badModels = ModelsFromEnv(getenv)
+	}
+	return c, errors.Join(err, badModels, c.Validate())
 }
 
 // Validate names every bad variable at once.
@@ -167,6 +175,9 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		f = newProving(l, p.stores.Log, p.stop)
 	case "gate":
 		var g *gate.Function
+		if p.models, err = newModelServers(cfg.Models, p.count, p.logger, cfg.getenv); err != nil {
+			return nil, nothing, err
+		}
 		g, err = p.newGate()
 		f = newProving(g, p.stores.Log, p.stop)
 	case "embed":

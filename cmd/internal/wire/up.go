@@ -21,6 +21,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/objstore/dirstore"
 	"github.com/mneme-ai/mneme/shared/objstore/s3serve"
@@ -40,6 +41,10 @@ type UpConfig struct {
 	S3        string // address of the S3 endpoint; DefaultS3
 	TenantKey string // MNEME_TENANT_KEY; else made at the first start
 	Logger    *slog.Logger
+	// Models says what decides by model calls, the zero value that the built-in
+	// policy does; Getenv gives the keys that it names.
+	Models models.Config
+	Getenv func(string) string
 	// Sweep is the pause between sweeps; serve.DefaultSweepInterval when 0.
 	Sweep time.Duration
 	// Chaos, in tests, loses, repeats and reorders events.
@@ -175,6 +180,12 @@ func (u *Up) open(ctx context.Context) error {
 	}
 	if p.embedder, err = newEmbedder(); err != nil {
 		return err
+	}
+	if p.models, err = newModelServers(u.cfg.Models, p.count, u.cfg.Logger, u.cfg.Getenv); err != nil {
+		return err
+	}
+	if p.models != nil {
+		u.closers = append(u.closers, p.models.Close)
 	}
 	if p.graph, p.lexical, err = openIndexes(ctx, filepath.Join(u.cfg.Dir, "index"), u.cfg.Logger); err != nil {
 		return err

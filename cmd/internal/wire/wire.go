@@ -64,6 +64,7 @@ type parts struct {
 	catalog  *catalog.Catalog
 	count    func(string) int
 	embedder llm.Embedder
+	models   *modelServers // nil: the built-in policy decides
 	graph    index.Graph
 	lexical  index.Lexical
 	logger   *slog.Logger
@@ -95,7 +96,11 @@ func (p *parts) newLearn() (*learn.Function, error) {
 }
 
 func (p *parts) newGate() (*gate.Function, error) {
-	return gate.New(gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish})
+	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
+	if p.models != nil {
+		c.Models, c.Doctor = p.models.models, p.models.doctor
+	}
+	return gate.New(c)
 }
 
 // redactor is the present rule set as a function. Only whether it changes a
