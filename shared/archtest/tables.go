@@ -40,6 +40,7 @@ var Ranks = map[string]int{
 	"shared/llm":                     3,
 	"shared/llm/static":              3,
 	"shared/llm/endpoint":            3,
+	"shared/llm/embedding":           3,
 	"shared/llm/llmtest":             3,
 
 	"shared/objstore/s3store":      4,
@@ -89,6 +90,7 @@ var Siblings = map[string][]string{
 	"shared/objstore/memstore": {"shared/objstore"},
 	"shared/objstore/dirstore": {"shared/objstore"},
 	"shared/llm/static":        {"shared/llm"},
+	"shared/llm/embedding":     {"shared/llm"},
 	"shared/scrub":             {"shared/projection"},
 }
 
