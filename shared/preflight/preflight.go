@@ -45,7 +45,7 @@ type Needs struct {
 	// tokens by the own count, prompt and reply together. Between the two long
 	// chunks are read in pieces.
 	Window, Least int
-	Count  func(string) int // Qwen2.5 tokens
+	Count         func(string) int // Qwen2.5 tokens
 }
 
 // Finding is one check.

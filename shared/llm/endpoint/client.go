@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -192,9 +193,9 @@ func (c *Client) attempt(ctx context.Context, class Class, method string, u *url
 }
 
 // read takes the body whole, up to the cap, and ends the attempt when it falls
-// silent.
+// silent. Until its first byte the server thinks, also one that has sent headers.
 func (c *Client) read(r io.Reader, cancel context.CancelCauseFunc) ([]byte, error) {
-	silence := time.AfterFunc(c.c.Stall, func() { cancel(errStall) })
+	silence := time.AfterFunc(math.MaxInt64, func() { cancel(errStall) })
 	defer silence.Stop()
 	var out bytes.Buffer
 	buf := make([]byte, 32<<10) // io.Copy's

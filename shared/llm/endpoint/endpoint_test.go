@@ -380,6 +380,11 @@ func TestStall(t *testing.T) {
 	if got := len(s.Calls()); got != 2 {
 		t.Errorf("%d calls, want 2: neither is repeated", got)
 	}
+	// Headers alone are no answer yet.
+	s.Play(llmtest.Slow(150 * time.Millisecond))
+	if b, err := post(t, open(t, s, func(c *endpoint.Config) { c.Stall = 30 * time.Millisecond })); err != nil || len(b) == 0 {
+		t.Errorf("a server that thinks behind its headers gives %q, %v", b, err)
+	}
 }
 
 func TestHugeBody(t *testing.T) {

@@ -452,6 +452,20 @@ func Silent() Play {
 	return func(_ http.ResponseWriter, r *http.Request, _ Call) { <-r.Context().Done() }
 }
 
+// Slow sends its headers, thinks for d, and answers rightly: a proxy before a
+// model that reads a long prompt or is being loaded.
+func Slow(d time.Duration) Play {
+	return func(w http.ResponseWriter, r *http.Request, c Call) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		select {
+		case <-time.After(d):
+			io.WriteString(w, `{"model":"small","message":{"content":"late"},"done":true,"done_reason":"stop"}`)
+		case <-r.Context().Done():
+		}
+	}
+}
+
 // Redirect sends the client to another place.
 func Redirect(to string) Play {
 	return func(w http.ResponseWriter, r *http.Request, _ Call) {
