@@ -20,6 +20,9 @@ type Models struct {
 	// Rewrite answers rewrite and compress calls; only chunks whose gate is open
 	// ever reach it.
 	Rewrite llm.Chatter
+	// GateWindow and RewriteWindow are asked for in each call, in the server's
+	// tokens; 0 where a server cannot be asked.
+	GateWindow, RewriteWindow int
 	// Cost is what a call of a model costs, in US dollars; nil: nothing is known.
 	Cost func(model string, promptTokens, completionTokens int) float64
 }
@@ -72,14 +75,14 @@ func cut(recs []gru.Record) bool {
 
 // ask performs one call and stores the raw reply, redacted.
 func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Call) (gru.Reply, error) {
-	server := m.Gate
+	server, window := m.Gate, m.GateWindow
 	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
-		server = m.Rewrite
+		server, window = m.Rewrite, m.RewriteWindow
 	}
 	f.calls.Add(1)
 	start := time.Now()
 	r, err := server.Chat(ctx, llm.ChatRequest{
-		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Window: m.Model.WindowTokens,
+		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Window: window,
 	})
 	if err != nil {
 		return gru.Reply{}, err

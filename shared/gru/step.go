@@ -245,6 +245,8 @@ func conclude(s State, cfg *Config, p *Part, call *Call, r Reply, sofar tally, d
 	eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
 	g := newModelGate(s, cfg, p, c, &eff, call.from, call.to)
 	g.Attempt = call.Attempt
+	sampling := call.Sampling // a retry has another seed
+	g.Sampling = &sampling
 	g.FinishReason, g.Reply = r.FinishReason, r.Blob
 	g.PromptTokens, g.PromptTokensOwn, g.CompletionTokens = sofar.prompt, sofar.own, sofar.completion
 	g.LatencyMS, g.CostUSD = sofar.latency, sofar.cost

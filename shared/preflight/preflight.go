@@ -65,7 +65,10 @@ type Result struct {
 	Window         int     `json:"window"`
 	TokenFactor    float64 `json:"token_factor"`    // its count over ours, per token of text
 	TemplateTokens int     `json:"template_tokens"` // what its chat template adds to a prompt
-	WarmupMS       float64 `json:"warmup_ms"`       // of the first call, loading the model
+	// Ask is the window to ask for in each call, in its tokens: another one would
+	// make the server load the model anew. 0 where it cannot be asked.
+	Ask      int     `json:"ask,omitempty"`
+	WarmupMS float64 `json:"warmup_ms"` // of the first call, loading the model
 }
 
 // Err is the first finding that is not good, as an error with its cure; nil when
@@ -119,36 +122,58 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	}
 	// The first call loads the model; its time is not the gate's.
 	start := time.Now()
-	short, err := ask(ctx, s, n, probeShort)
+	control := s.Chat.Capabilities().WindowControl
+	if control {
+		r.Ask = n.Window
+	}
+	short, err := ask(ctx, s, r.Ask, probeShort)
 	r.WarmupMS = float64(time.Since(start).Milliseconds())
 	if err != nil {
 		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
 		return done()
 	}
-	if s.Probe != nil { // a loaded model says what it holds
-		if models, err := s.Probe.Models(ctx); err == nil {
-			if at, ok := find(models, s.Model); ok && at.Window > 0 {
-				r.Window = at.Window
-			}
-		}
-	}
-	long, err := ask(ctx, s, n, probeLong)
+	r.loaded(ctx, s)
+	long, err := ask(ctx, s, r.Ask, probeLong)
 	if err != nil {
 		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
 		return done()
 	}
 	r.measure(n.Count, short, long, say)
-	theirs := func(ours int) int { return int(math.Ceil(float64(ours)*max(r.TokenFactor, 1))) + r.TemplateTokens }
-	switch need := theirs(n.Window); {
+	if need := r.theirs(n.Window); control && r.Window > 0 && r.Window < need { // it was asked for our tokens, and its own are smaller
+		r.Ask = need
+		if _, err := ask(ctx, s, r.Ask, probeShort); err != nil {
+			say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+			return done()
+		}
+		r.loaded(ctx, s)
+	}
+	switch need := r.theirs(n.Window); {
 	case r.Window == 0: // it does not say: each prompt's count will
 	case r.Window >= need:
 		say("window", true, "", "it holds %d tokens; a run needs %d", r.Window, need)
-	case r.Window >= theirs(n.Least):
+	case r.Window >= r.theirs(n.Least):
 		say("window", true, "", "it holds %d of the %d tokens that whole chunks need: long ones are read in pieces", r.Window, need)
 	default:
-		say("window", false, widen(s, need), "it holds %d tokens; a run needs %d, and at least %d", r.Window, need, theirs(n.Least))
+		say("window", false, widen(s, need), "it holds %d tokens; a run needs %d, and at least %d", r.Window, need, r.theirs(n.Least))
 	}
 	return done()
+}
+
+// theirs is a number of our tokens in the server's, with its template.
+func (r *Result) theirs(ours int) int {
+	return int(math.Ceil(float64(ours)*max(r.TokenFactor, 1))) + r.TemplateTokens
+}
+
+// loaded notes what a loaded model says that it holds.
+func (r *Result) loaded(ctx context.Context, s Server) {
+	if s.Probe == nil {
+		return
+	}
+	if models, err := s.Probe.Models(ctx); err == nil {
+		if at, ok := find(models, s.Model); ok && at.Window > 0 {
+			r.Window = at.Window
+		}
+	}
 }
 
 // measure finds what a token of ours is in theirs, from two texts.
@@ -178,9 +203,9 @@ const probeShort = "Say ok."
 var probeLong = strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort
 
 // ask makes one short call and gives the server's prompt count.
-func ask(ctx context.Context, s Server, n Needs, text string) (int, error) {
+func ask(ctx context.Context, s Server, window int, text string) (int, error) {
 	r, err := s.Chat.Chat(ctx, llm.ChatRequest{
-		Model: s.Model, Adapter: s.Adapter, User: text, Window: n.Window,
+		Model: s.Model, Adapter: s.Adapter, User: text, Window: window,
 		Sampling: memory.Sampling{TopP: 1, Seed: 1, MaxTokens: 8},
 	})
 	return r.PromptTokens, err

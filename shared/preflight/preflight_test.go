@@ -19,17 +19,25 @@ type server struct {
 	window   int   // prompts over it are cut to half of it; 0: none is
 	chat     error // of a call
 	silent   bool  // it counts nothing
+	trained  int   // > 0: a call says how large a window it wants, and gets no more than this
 	calls    int
+	asked    []int
 }
 
 func count(text string) int { return len(strings.Fields(text)) }
 
-func (s *server) Capabilities() llm.Capabilities { return llm.Capabilities{} }
+func (s *server) Capabilities() llm.Capabilities {
+	return llm.Capabilities{WindowControl: s.trained > 0}
+}
 
 func (s *server) Models(context.Context) ([]llm.Info, error) { return s.models, s.err }
 
 func (s *server) Chat(_ context.Context, r llm.ChatRequest) (llm.ChatReply, error) {
 	s.calls++
+	if s.trained > 0 {
+		s.asked = append(s.asked, r.Window)
+		s.models[0].Window = min(r.Window, s.trained)
+	}
 	if s.chat != nil {
 		return llm.ChatReply{}, s.chat
 	}
@@ -94,6 +102,41 @@ func TestCheck(t *testing.T) {
 			}
 			if s.calls > 2 {
 				t.Errorf("%d calls", s.calls)
+			}
+		})
+	}
+}
+
+// TestWindowControl: a server that gives the window it is asked for is asked in
+// its own tokens, once it is known how they count.
+func TestWindowControl(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		factor  float64
+		trained int
+		ask     []int
+		window  int
+		ok      bool
+	}{
+		"counts as we do":    {1, 32768, []int{8000, 8000, 8010}, 8010, true},
+		"its tokens weigh":   {1.5, 32768, []int{8000, 8000, 12010}, 12010, true},
+		"trained for less":   {1.5, 9000, []int{8000, 8000, 12010}, 9000, true},
+		"trained for little": {1, 2048, []int{8000, 8000, 8010}, 2048, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{models: []llm.Info{{Model: "small"}}, factor: tc.factor, template: 10, trained: tc.trained}
+			r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Kind: "ollama", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Least: 4000, Count: count})
+			if err != nil || r.OK != tc.ok || r.Window != tc.window || r.Ask != tc.ask[2] {
+				t.Errorf("%+v %v", r, err)
+			}
+			for i, n := range s.asked {
+				if n < tc.ask[i]-1 || n > tc.ask[i]+1 {
+					t.Errorf("asked for %v, want %v", s.asked, tc.ask)
+				}
+			}
+			if len(s.asked) != 3 {
+				t.Errorf("%d calls", len(s.asked))
 			}
 		})
 	}

@@ -156,6 +156,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 	if m.cfg.Rewrite != nil {
 		uses = append(uses, m.cfg.Rewrite)
 	}
+	found := &gate.Models{Cost: m.cfg.Cost}
 	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, TokenFactor: math.Inf(1)}
 	for _, u := range uses {
 		e, _ := m.cfg.Endpoint(u.Endpoint)
@@ -177,11 +178,16 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 		if out.WindowTokens == 0 || window < out.WindowTokens {
 			out.WindowTokens = window
 		}
+		if u == m.cfg.Gate {
+			found.GateWindow = r.Ask
+		} else {
+			found.RewriteWindow = r.Ask
+		}
 		out.TemplateTokens = max(out.TemplateTokens, r.TemplateTokens)
 		out.TokenFactor = min(out.TokenFactor, r.TokenFactor)
 	}
 	out.Name, out.Adapter = m.cfg.Gate.Model, m.cfg.Gate.Adapter
-	found := &gate.Models{Gate: m.clients[m.cfg.Gate.Endpoint], Cost: m.cfg.Cost}
+	found.Gate = m.clients[m.cfg.Gate.Endpoint]
 	if m.cfg.Rewrite != nil {
 		out.Policy, out.Rewrite = "model/split", m.cfg.Rewrite.Model
 		found.Rewrite = m.clients[m.cfg.Rewrite.Endpoint]

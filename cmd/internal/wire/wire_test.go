@@ -35,7 +35,15 @@ type up struct {
 
 func start(t testing.TB, dir string) *up {
 	t.Helper()
-	u, err := wire.Start(t.Context(), wire.UpConfig{Dir: dir, HTTP: "127.0.0.1:0", S3: "127.0.0.1:0"})
+	return startWith(t, wire.UpConfig{Dir: dir})
+}
+
+// startWith is start with more than a folder.
+func startWith(t testing.TB, cfg wire.UpConfig) *up {
+	t.Helper()
+	dir := cfg.Dir
+	cfg.HTTP, cfg.S3 = "127.0.0.1:0", "127.0.0.1:0"
+	u, err := wire.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +119,7 @@ func TestRefused(t *testing.T) {
 		{"GET", "/memory/why?sha256=x"}, {"GET", "/memory/verify"}, {"POST", "/memory/rebuild"}, {"GET", "/memory/questions?project=shop"}, {"POST", "/memory/questions"},
 		{"DELETE", "/memory/questions/a?project=shop"}, {"PUT", "/memory/files/shop/a?sha256=x"}, {"GET", "/memory/ingest/x"}, {"GET", "/memory/wait"},
 		{"GET", "/memory/schemas"}, {"POST", "/memory/schemas"}, {"GET", "/memory/schemas/a"}, {"DELETE", "/memory/schemas/a"},
-		{"GET", "/memory/redact"}, {"POST", "/memory/redact"}, {"POST", "/memory/scrub"},
+		{"GET", "/memory/redact"}, {"POST", "/memory/redact"}, {"POST", "/memory/scrub"}, {"GET", "/memory/models"},
 		{"GET", "/memory/status"}, {"GET", "/memory/dead"}, {"POST", "/memory/sweep"}, {"POST", "/events"},
 	}
 	for name, tc := range map[string]struct {
