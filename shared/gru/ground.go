@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -30,7 +31,9 @@ var (
 	// mark matches what names something: figures with their signs, identifiers
 	// with a sign or a digit inside, what stands between backticks, and words that
 	// begin with a capital letter.
-	mark = regexp.MustCompile("`[^`\n]+`" + `|[\p{L}\p{N}_]+(?:[._/:@#+-][\p{L}\p{N}_]+)*`)
+	mark = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("`[^`\n]+`" + `|[\p{L}\p{N}_]+(?:[._/:@#+-][\p{L}\p{N}_]+)*`)
+	})
 	// sentenceEnd ends a sentence: a line end, or a full stop before a blank.
 	sentenceEnd = regexp.MustCompile(`[\n]+|[.!?]["')\]]*\s+`)
 	listSign    = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
@@ -67,7 +70,7 @@ var sourceIDs = regexp.MustCompile(`^(?:\[[0-9a-f]{8}\]\s*)+$`)
 func marksOf(s string) (out []string) {
 	s = listSign.ReplaceAllString(s, "")
 	first := true
-	for _, w := range mark.FindAllString(s, -1) {
+	for _, w := range mark().FindAllString(s, -1) {
 		plain := strings.Trim(w, "`")
 		if names(plain, first && w == plain) && !slices.Contains(out, strings.ToLower(plain)) {
 			out = append(out, strings.ToLower(plain))
@@ -107,7 +110,7 @@ func lexiconOf(texts ...string) lexicon {
 		t = strings.ToLower(t)
 		b.WriteString(t)
 		b.WriteByte('\n')
-		for _, w := range mark.FindAllString(t, -1) {
+		for _, w := range mark().FindAllString(t, -1) {
 			w = strings.Trim(w, "`")
 			l.words[w] = true
 			for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("._/:@#+-", r) }) {

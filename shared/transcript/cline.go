@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -52,7 +53,11 @@ func (c *cline) record(rec *record) {
 	x.message(rec, base, rec.at, rec.ms)
 }
 
-var workspaceLine = regexp.MustCompile(`# Current (?:Working|Workspace) Directory \(([^()\\"]{1,1000})\)`)
+// workspaceLine is compiled at its first use: a thousand repeats take 4 ms, which every function's
+// start would pay.
+var workspaceLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`# Current (?:Working|Workspace) Directory \(([^()\\"]{1,1000})\)`)
+})
 
 // workspace is the folder that the editor's details name, "" when they do not.
 // It is read from the raw message: a path has no character that JSON escapes,
@@ -62,7 +67,7 @@ func workspace(b []byte) string {
 	if i < 0 {
 		return ""
 	}
-	if m := workspaceLine.FindSubmatch(b[i:]); m != nil {
+	if m := workspaceLine().FindSubmatch(b[i:]); m != nil {
 		return string(m[1])
 	}
 	return ""
