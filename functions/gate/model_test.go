@@ -54,7 +54,6 @@ func says(r llm.ChatRequest, v gru.Verdict, shape gru.Shape) llm.ChatReply {
 var (
 	modelDay = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
 	fact     = regexp.MustCompile(`limit of queue [a-z0-9-]+ at \d+ messages`)
-	remember = regexp.MustCompile(`(?s)<memory>\n(.*?)\n</memory>`)
 	section  = regexp.MustCompile(`(?s)<section>\n(.*)\n</section>`)
 )
 
