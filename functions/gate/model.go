@@ -82,7 +82,7 @@ func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Ca
 	f.calls.Add(1)
 	start := time.Now()
 	r, err := server.Chat(ctx, llm.ChatRequest{
-		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Window: window,
+		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window,
 	})
 	if err != nil {
 		return gru.Reply{}, err

@@ -185,6 +185,60 @@ func TestTwoModels(t *testing.T) {
 	w.Hashes()
 }
 
+// TestJSONForm: a model that is asked for JSON is sent the schema of each call,
+// and decides as one that is asked for tags.
+func TestJSONForm(t *testing.T) {
+	t.Parallel()
+	run := func(json bool) (*functest.World, *scripted, *scripted) {
+		render := gru.Verdict.Render
+		if json {
+			render = gru.Verdict.RenderJSON
+		}
+		reply := func(r llm.ChatRequest, v gru.Verdict, shape gru.Shape) (llm.ChatReply, error) {
+			out := says(r, v, shape)
+			out.Content = render(v, shape)
+			return out, nil
+		}
+		small := &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+			return reply(r, gru.Verdict{Think: "t", Update: fact.MatchString(section.FindStringSubmatch(r.User)[1])}, gru.ShapeGate)
+		}}
+		large := &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+			return reply(r, gru.Verdict{Update: true, Memory: fact.FindString(r.User)}, gru.ShapeRewrite)
+		}}
+		models := modelOf(small, large)
+		w := modelWorld(t, functest.Options{Models: func(ctx context.Context, p string) (*gate.Models, error) {
+			ms, err := models(ctx, p)
+			ms.Model.JSON = json
+			return ms, err
+		}})
+		w.Learned("shop/a.jsonl", functest.Brief("s1", modelDay, 3))
+		return w, small, large
+	}
+	tags, _, _ := run(false)
+	w, small, large := run(true)
+	if a, b := tags.Hashes(), w.Hashes(); a.Log != b.Log || a.Index != b.Index {
+		t.Errorf("JSON decides otherwise: %+v %+v", a, b)
+	}
+	for _, r := range small.asked {
+		if string(r.Schema) != string(gru.Schema(gru.ShapeGate)) || strings.Contains(r.System, "<check>") {
+			t.Errorf("the gate was sent the schema %s", r.Schema)
+		}
+	}
+	for _, r := range large.asked {
+		if string(r.Schema) != string(gru.Schema(gru.ShapeRewrite)) {
+			t.Errorf("the rewrite model was sent the schema %s", r.Schema)
+		}
+	}
+	for _, g := range functest.Of[*memory.Gate](w.Records("shop", w.Streams("shop")[0])) {
+		if g.PromptVersion != gru.PromptVersionJSON || !g.FormatOK {
+			t.Errorf("%+v", g)
+		}
+	}
+	if len(large.asked) == 0 {
+		t.Error("no chunk was open")
+	}
+}
+
 // TestCutPrompt: a server that read half of a prompt stops the run with the
 // cure, and nothing of it is in the memory.
 func TestCutPrompt(t *testing.T) {

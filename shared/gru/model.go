@@ -1,6 +1,8 @@
 package gru
 
 import (
+	"encoding/json"
+
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -22,6 +24,9 @@ type Model struct {
 	// preflight measured it; 1 for Qwen2.5. 0 turns the check for prompts that
 	// the server cut off.
 	TokenFactor float64
+	// JSON asks for a JSON object that follows Call.Schema in the place of tags. It
+	// is for servers that enforce it, and not for adapters, which know the tags.
+	JSON bool
 	// Checks holds a new memory against what was read: see Ground, Forgotten and
 	// Leaked. Without it a model is believed, as in the paper.
 	Checks bool
@@ -103,6 +108,22 @@ func (k CallKind) shape() Shape {
 	return ShapeRewrite
 }
 
+// promptVersion names the wording that the model is asked in.
+func (m *Model) promptVersion() string {
+	if m.JSON {
+		return PromptVersionJSON
+	}
+	return PromptVersion
+}
+
+// parse reads a reply by the form that was asked for.
+func (m *Model) parse(shape Shape, r Reply) (Verdict, error) {
+	if m.JSON {
+		return ParseJSON(shape, r.Content, r.Reasoning, r.FinishReason)
+	}
+	return ParseReply(shape, r.Content, r.Reasoning, r.FinishReason)
+}
+
 // Call is a model call to make: an effect.
 type Call struct {
 	Kind         CallKind
@@ -110,8 +131,9 @@ type Call struct {
 	Adapter      string
 	Sampling     memory.Sampling
 	Prompt       Prompt
-	PromptTokens int // own count, chat template left out
-	Attempt      int // from 1; the second differs in seed and says what was wrong
+	Schema       json.RawMessage // that the reply must follow; nil for tags
+	PromptTokens int             // own count, chat template left out
+	Attempt      int             // from 1; the second differs in seed and says what was wrong
 
 	in       ChunkInput
 	from, to int     // chunk text [from,to) is the section

@@ -115,6 +115,9 @@ func issue(s State, cfg *Config, c *Call, mem, complaint string) (State, []Effec
 	c.Sampling.Seed += int64(c.Attempt - 1)
 	c.Prompt = cfg.render(c.Kind, mem, c.in.Chunk.Text[c.from:c.to], complaint)
 	c.PromptTokens = c.Prompt.tokens(cfg.Count)
+	if cfg.Model.JSON {
+		c.Schema = Schema(c.Kind.shape())
+	}
 	s.Call = c
 	return s, []Effect{c}
 }
@@ -142,7 +145,7 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, m.TokenFactor*float64(call.PromptTokens)),
 		}, "")
 	}
-	v, err := ParseReply(call.Kind.shape(), r.Content, r.Reasoning, r.FinishReason)
+	v, err := m.parse(call.Kind.shape(), r)
 	mem := s.MemoryText
 	code := ReasonFormat
 	if err == nil && v.Update && v.Memory != "" && m.Checks {
@@ -262,7 +265,7 @@ func newModelGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective
 	g := newGate(s, cfg, p, c, eff)
 	m := cfg.Model
 	sampling := m.Sampling
-	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, PromptVersion, &sampling
+	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.promptVersion(), &sampling
 	g.Start, g.End, g.More = from, to, to < len(c.Text)
 	return g
 }
@@ -289,7 +292,7 @@ func passages(c *memory.Chunk, from, to int) (picks []Pick) {
 func (cfg *Config) names() (policy, model, rewrite, adapter, prompt string, sampling *memory.Sampling) {
 	if m := cfg.Model; m != nil {
 		sm := m.Sampling
-		return m.Policy, m.Name, m.Rewrite, m.Adapter, PromptVersion, &sm
+		return m.Policy, m.Name, m.Rewrite, m.Adapter, m.promptVersion(), &sm
 	}
 	return cfg.Policy.Name(), "", "", "", cfg.Policy.PromptVersion(), nil
 }

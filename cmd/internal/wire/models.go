@@ -157,7 +157,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 		uses = append(uses, m.cfg.Rewrite)
 	}
 	found := &gate.Models{Cost: m.cfg.Cost}
-	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, TokenFactor: math.Inf(1)}
+	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true, TokenFactor: math.Inf(1)}
 	for _, u := range uses {
 		e, _ := m.cfg.Endpoint(u.Endpoint)
 		c := m.clients[u.Endpoint]
@@ -169,6 +169,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 		if bad := r.Err(); bad != nil {
 			return results, nil, bad
 		}
+		out.JSON = out.JSON && u.Adapter == "" && c.Capabilities().Schema
 		// The smaller window of the two, in our tokens, bounds a section; the smaller
 		// factor notices a cut prompt at either.
 		window := u.Window

@@ -1,0 +1,127 @@
+package gru
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/fault"
+)
+
+// This file is the contract's second form: one JSON object in the place of the
+// tags, for servers that hold a reply to a JSON Schema. A reply then cannot be
+// malformed but by being cut off. Adapters are trained on the tags, and keep
+// them.
+//
+//	{"think":"…","check":"yes","update":"…","next":"continue"}
+
+// schemas of the call shapes. No field is optional, as a schema with optional
+// ones is enforced by fewer servers; `update` is "" where check is no.
+var schemas = map[Shape]json.RawMessage{
+	ShapeFull: json.RawMessage(`{"type":"object","properties":{"think":{"type":"string"},"check":{"type":"string","enum":["yes","no"]},"update":{"type":"string"},"next":{"type":"string","enum":["continue","end"]}},` +
+		`"required":["think","check","update","next"],"additionalProperties":false}`),
+	ShapeGate: json.RawMessage(`{"type":"object","properties":{"think":{"type":"string"},"check":{"type":"string","enum":["yes","no"]},"next":{"type":"string","enum":["continue","end"]}},` +
+		`"required":["think","check","next"],"additionalProperties":false}`),
+	ShapeRewrite: json.RawMessage(`{"type":"object","properties":{"update":{"type":"string"}},"required":["update"],"additionalProperties":false}`),
+}
+
+// Schema is the JSON Schema of a reply of a shape.
+func Schema(shape Shape) json.RawMessage { return bytes.Clone(schemas[shape]) }
+
+// reply is the object, as far as a shape has its fields.
+type jsonReply struct {
+	Think  *string `json:"think"`
+	Check  *string `json:"check"`
+	Update *string `json:"update"`
+	Next   *string `json:"next"`
+}
+
+// ParseJSON is ParseReply of the JSON form: one object with exactly the fields
+// of the shape, white space around it aside. Anything else is Malformed.
+func ParseJSON(shape Shape, content, reasoning, finish string) (_ Verdict, err error) {
+	bad := func(format string, args ...any) (Verdict, error) {
+		return Verdict{}, fault.New(fault.Malformed, format, args...)
+	}
+	if finish == finishLength {
+		return bad("the reply was cut off")
+	}
+	var r jsonReply
+	dec := json.NewDecoder(strings.NewReader(content))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		return bad("the reply is no JSON object of the schema")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return bad("text stands behind the JSON object")
+	}
+	for _, f := range []struct {
+		name string
+		v    *string
+		want bool
+	}{{"think", r.Think, shape != ShapeRewrite}, {"check", r.Check, shape != ShapeRewrite}, {"update", r.Update, shape != ShapeGate}, {"next", r.Next, shape != ShapeRewrite}} {
+		switch {
+		case f.want && f.v == nil:
+			return bad("the field %s is missing", f.name)
+		case !f.want && f.v != nil:
+			return bad("the field %s does not belong there", f.name)
+		}
+	}
+	v := Verdict{Think: Restore(strings.TrimSpace(reasoning))}
+	if shape == ShapeRewrite {
+		if v.Memory = strings.TrimSpace(Restore(*r.Update)); v.Memory == "" {
+			return bad("update is empty")
+		}
+		v.Update = true
+		return v, nil
+	}
+	if t := strings.TrimSpace(*r.Think); t != "" {
+		v.Think = Restore(t)
+	}
+	switch *r.Check {
+	case "yes":
+		v.Update = true
+	case "no":
+	default:
+		return bad("check is neither yes nor no")
+	}
+	switch *r.Next {
+	case "end":
+		v.Exit = true
+	case "continue":
+	default:
+		return bad("next is neither continue nor end")
+	}
+	if shape == ShapeFull && v.Update {
+		if v.Memory = strings.TrimSpace(Restore(*r.Update)); v.Memory == "" {
+			return bad("check is yes and update is empty")
+		}
+	}
+	return v, nil
+}
+
+// RenderJSON writes a verdict as a reply that ParseJSON reads back.
+func (v Verdict) RenderJSON(shape Shape) string {
+	think, check, update, next := Neutralise(v.Think), pick(v.Update, "yes", "no"), Neutralise(v.Memory), pick(v.Exit, "end", "continue")
+	var r jsonReply
+	if shape != ShapeRewrite {
+		r.Think, r.Check, r.Next = &think, &check, &next
+	}
+	if shape != ShapeGate {
+		r.Update = &update
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	out := map[string]*string{}
+	for name, f := range map[string]*string{"think": r.Think, "check": r.Check, "update": r.Update, "next": r.Next} {
+		if f != nil {
+			out[name] = f
+		}
+	}
+	if err := enc.Encode(out); err != nil {
+		panic("gru: reply: " + err.Error()) // a map of strings always encodes
+	}
+	return strings.TrimSpace(b.String())
+}
