@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
@@ -145,6 +146,11 @@ func TestPerfectModel(t *testing.T) {
 	}
 	if n := len(functest.Of[*memory.Evidence](recs)); n < 17 {
 		t.Errorf("%d evidence records", n)
+	}
+	var job struct{ Model, Status string }
+	w.Get("/memory/ingest/"+string(eventlog.ReceiptID(functest.Inbox, "shop/a.jsonl", w.Admits("shop")[0].ETag)), &job)
+	if job.Model != "small" || job.Status != "completed" {
+		t.Errorf("the job says %+v", job)
 	}
 	calls := len(m.asked)
 	w.Learned("shop/b.jsonl", stream400())

@@ -360,10 +360,14 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 			streams = slices.DeleteFunc(streams, func(s catalog.Stream) bool { return s.Only != 0 })
 		}
 		for _, s := range streams {
-			lp, text, err := f.partStatus(ctx, p, s, used)
+			lp, left, err := f.partStatus(ctx, p, s, used, len(l.Questions) == 0)
 			if err != nil {
 				return l, err
 			}
+			if left.Model != "" {
+				l.Model = left.Model
+			}
+			text := left.Text
 			if !lp.Done {
 				l.Status = "running"
 			}
@@ -391,19 +395,20 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 	return l, nil
 }
 
-// partStatus reads one stream's answer about one part.
-func (f *Function) partStatus(ctx context.Context, p eventlog.ReceiptPart, s catalog.Stream, used map[memory.SHA]bool) (LearnedPart, string, error) {
+// partStatus reads one stream's answer about one part. Of a stream that kept
+// nothing what decided is read only where it is asked for.
+func (f *Function) partStatus(ctx context.Context, p eventlog.ReceiptPart, s catalog.Stream, used map[memory.SHA]bool, model bool) (LearnedPart, replay.Outcome, error) {
 	lp := LearnedPart{Project: p.Project, QueryID: s.QueryID, Stream: s.Name}
 	end, ok, err := replay.PartEnd(ctx, f.cfg.Log, p.Project, s.Name, p.Seq)
 	if err != nil || !ok {
-		return lp, "", err
+		return lp, replay.Outcome{}, err
 	}
 	lp.Done, lp.ChunksSeen, lp.ChunksUsed, lp.MemoryTokens = true, end.ChunksSeen, end.ChunksUsed, end.MemoryTokens
-	if end.ChunksUsed == 0 {
-		return lp, "", nil
+	if end.ChunksUsed == 0 && !model {
+		return lp, replay.Outcome{}, nil
 	}
-	text, err := replay.Updates(ctx, f.cfg.Log, p.Project, s.Name, end, used)
-	return lp, text, err
+	left, err := replay.Updates(ctx, f.cfg.Log, p.Project, s.Name, end, used)
+	return lp, left, err
 }
 
 func (f *Function) getJob(w http.ResponseWriter, r *http.Request) {

@@ -110,38 +110,42 @@ func PartEnd(ctx context.Context, log *eventlog.Log, project, stream string, adm
 	return memory.RunEnd{}, false, nil
 }
 
-// Updates adds to used the chunks that the ended run kept, and returns the
-// memory text it left. It walks back over the run's own segments.
-func Updates(ctx context.Context, log *eventlog.Log, project, stream string, end memory.RunEnd, used map[memory.SHA]bool) (text string, err error) {
+// Outcome is what an ended run left.
+type Outcome struct {
+	Text  string // the memory after its last update; empty where it made none
+	Model string // that decided; empty for a policy without one
+}
+
+// Updates adds to used the chunks that the ended run kept, and returns what the
+// run left. It walks back over the run's own segments.
+func Updates(ctx context.Context, log *eventlog.Log, project, stream string, end memory.RunEnd, used map[memory.SHA]bool) (out Outcome, err error) {
 	defer fault.Wrap(&err, "updates of run %s", end.Run.Short())
 	head, err := log.Head(ctx, project, stream)
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	inside := false
 	for seq := head.Seq; seq > 0; seq-- {
 		seg, err := log.Segment(ctx, project, stream, seq)
 		if err != nil {
-			return "", err
+			return out, err
 		}
 		for i := len(seg.Records) - 1; i >= 0; i-- {
 			switch r := seg.Records[i].(type) {
-			case *memory.RunEnd:
-				inside = r.Run == end.Run
 			case *memory.Gate:
-				if inside && r.Run == end.Run && r.Update {
+				if r.Run == end.Run && r.Update {
 					used[r.Chunk] = true
 				}
 			case *memory.Memory:
-				if inside && r.Run == end.Run && text == "" {
-					text = r.Text
+				if r.Run == end.Run && out.Text == "" {
+					out.Text = r.Text
 				}
 			case *memory.Run:
 				if r.Run == end.Run {
-					return text, nil
+					out.Model = r.Model
+					return out, nil
 				}
 			}
 		}
 	}
-	return text, nil
+	return out, nil
 }

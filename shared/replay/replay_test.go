@@ -143,9 +143,9 @@ func TestPartEnd(t *testing.T) {
 			t.Errorf("part %d (-want +got):\n%s", i, diff)
 		}
 		used := map[memory.SHA]bool{}
-		text, err := replay.Updates(t.Context(), w.Log, "shop", stream, e, used)
-		if err != nil || len(used) != e.ChunksUsed || !strings.Contains(text, fmt.Sprintf("queue q%d", i-1)) || memory.SumString(text) != e.MemorySHA {
-			t.Errorf("part %d: %d chunks of %d, memory %q, %v", i, len(used), e.ChunksUsed, text, err)
+		left, err := replay.Updates(t.Context(), w.Log, "shop", stream, e, used)
+		if err != nil || len(used) != e.ChunksUsed || !strings.Contains(left.Text, fmt.Sprintf("queue q%d", i-1)) || memory.SumString(left.Text) != e.MemorySHA || left.Model != "" {
+			t.Errorf("part %d: %d chunks of %d, left %+v, %v", i, len(used), e.ChunksUsed, left, err)
 		}
 	}
 	for _, i := range []int64{0, 6} {
