@@ -14,19 +14,9 @@ import (
 // TestCrashScrub kills `mem up` at a random moment of a scrub, starts it again
 // and scrubs once more: both hashes equal those of the undisturbed scrub, the
 // log verifies, and no file of log, operations and index holds a word of what was
-// to be masked. MNEME_CRASH_RUNS says how often (2 without it).
+// to be masked. It kills a quarter as often as TestCrash.
 func TestCrashScrub(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills processes for many seconds; runs without -short")
-	}
-	runs := 2
-	if v := os.Getenv("MNEME_CRASH_RUNS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 {
-			t.Fatalf("MNEME_CRASH_RUNS=%q", v)
-		}
-		runs = max(1, n/4) // a run copies and opens a folder that is full
-	}
+	runs := (crashRuns(t) + 3) / 4 // a run copies and opens a folder that is full
 	src, learned := t.TempDir(), filepath.Join(t.TempDir(), "learned")
 	sessions(t, src, 10)
 	rules := filepath.Join(t.TempDir(), "redact.yaml")

@@ -16,21 +16,29 @@ func (s *server) ingest(dir string) {
 	s.must("wait", "--timeout", "120s")
 }
 
+// crashRuns is how often a crash test kills: MNEME_CRASH_RUNS, 2 without it. It
+// skips the test with -short.
+func crashRuns(t *testing.T) int {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("kills processes for many seconds; runs without -short")
+	}
+	v := os.Getenv("MNEME_CRASH_RUNS")
+	if v == "" {
+		return 2
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		t.Fatalf("MNEME_CRASH_RUNS=%q", v)
+	}
+	return n
+}
+
 // TestCrash kills `mem up` at a random moment of an ingest of ten transcripts,
 // starts it again and waits: both hashes equal those of the undisturbed run,
 // and the log verifies. MNEME_CRASH_RUNS says how often (2 without it).
 func TestCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills processes for many seconds; runs without -short")
-	}
-	runs := 2
-	if v := os.Getenv("MNEME_CRASH_RUNS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 {
-			t.Fatalf("MNEME_CRASH_RUNS=%q", v)
-		}
-		runs = n
-	}
+	runs := crashRuns(t)
 	src := t.TempDir()
 	sessions(t, src, 10)
 
