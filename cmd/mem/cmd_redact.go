@@ -123,18 +123,9 @@ const maxTry = 64 << 20
 
 // readPatterns reads and checks a file of patterns of this disk.
 func readPatterns(path string) ([]redact.Pattern, []byte, error) {
-	st, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, nil, fault.As(fault.Invalid, err)
-	case st.IsDir():
-		return nil, nil, fault.At(fault.Invalid, path, "name a file", "is a folder")
-	case st.Size() > redact.MaxPatternFile:
-		return nil, nil, fault.At(fault.Invalid, path, "", "the file has %d bytes, at most %d are read", st.Size(), redact.MaxPatternFile)
-	}
-	data, err := os.ReadFile(path)
+	data, err := readSmall(path, redact.MaxPatternFile, "the file has %d bytes, at most %d are read")
 	if err != nil {
-		return nil, nil, fault.As(fault.Invalid, err)
+		return nil, nil, err
 	}
 	ps, err := redact.ParsePatterns(path, data)
 	return ps, data, err

@@ -104,20 +104,28 @@ func (a *app) cmdSchema() *cobra.Command {
 
 // readSchema reads and checks a schema of this disk.
 func readSchema(path string) (s transcript.Schema, data []byte, err error) {
-	st, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return s, nil, fault.As(fault.Invalid, err)
-	case st.IsDir():
-		return s, nil, fault.At(fault.Invalid, path, "name a file", "is a folder")
-	case st.Size() > transcript.MaxSchemaBytes:
-		return s, nil, fault.At(fault.Invalid, path, "", "the schema has %d bytes, at most %d are allowed", st.Size(), transcript.MaxSchemaBytes)
-	}
-	if data, err = os.ReadFile(path); err != nil {
-		return s, nil, fault.As(fault.Invalid, err)
+	data, err = readSmall(path, transcript.MaxSchemaBytes, "the schema has %d bytes, at most %d are allowed")
+	if err != nil {
+		return s, nil, err
 	}
 	s, err = transcript.ParseSchema(path, data)
 	return s, data, err
+}
+
+// readSmall reads a whole file of this disk that has at most most bytes; tooLarge
+// is the error's format for one that has more, of its size and the bound.
+func readSmall(path string, most int64, tooLarge string) ([]byte, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fault.As(fault.Invalid, err)
+	case st.IsDir():
+		return nil, fault.At(fault.Invalid, path, "name a file", "is a folder")
+	case st.Size() > most:
+		return nil, fault.At(fault.Invalid, path, "", tooLarge, st.Size(), most)
+	}
+	data, err := os.ReadFile(path)
+	return data, fault.As(fault.Invalid, err)
 }
 
 // readSchemas reads several in the order of their names; one name twice is refused.

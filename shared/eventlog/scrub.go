@@ -26,11 +26,12 @@ const maxReplaced = 256
 // Part reads the source record that stands for the one an admit line names:
 // itself, or its newest redacted form. Errors are those of Source.
 func (l *Log) Part(ctx context.Context, project string, key memory.SHA) (_ memory.Source, _ []memory.Chunk, err error) {
-	_, s, chunks, err := l.part(ctx, project, key)
+	_, s, chunks, err := l.PartKey(ctx, project, key)
 	return s, chunks, err
 }
 
-func (l *Log) part(ctx context.Context, project string, key memory.SHA) (_ memory.SHA, s memory.Source, chunks []memory.Chunk, err error) {
+// PartKey is Part with the key of the record that it gives.
+func (l *Log) PartKey(ctx context.Context, project string, key memory.SHA) (_ memory.SHA, s memory.Source, chunks []memory.Chunk, err error) {
 	defer fault.Wrap(&err, "part(%s, %s)", project, key.Short())
 	for range maxReplaced {
 		if s, chunks, err = l.Source(ctx, project, key); err != nil || s.Erased == "" {
@@ -66,11 +67,6 @@ func (l *Log) replacement(ctx context.Context, project string, tombstone, key me
 		v, _ = l.replaced.LoadOrStore(name, now)
 	}
 	return v.(map[memory.SHA]memory.SHA)[key], nil
-}
-
-// PartKey is Part with the key of the record that it gives.
-func (l *Log) PartKey(ctx context.Context, project string, key memory.SHA) (memory.SHA, memory.Source, []memory.Chunk, error) {
-	return l.part(ctx, project, key)
 }
 
 // Tombstone reads one tombstone. None there: fault.NotFound.
