@@ -231,7 +231,7 @@ func TestJSONForm(t *testing.T) {
 		}
 	}
 	for _, r := range large.asked {
-		if string(r.Schema) != string(gru.Schema(gru.ShapeRewrite)) {
+		if string(r.Schema) != string(gru.Schema(gru.ShapeEdit)) {
 			t.Errorf("the rewrite model was sent the schema %s", r.Schema)
 		}
 	}

@@ -153,6 +153,9 @@ func newMemory(s State, cfg *Config, g *memory.Gate, d Decision, recs []Record, 
 	parents := d.Parents
 	if parents == nil {
 		parents = keptIn(s, recs, d.Candidate)
+		if cfg.Model != nil {
+			parents = restsOn(s, recs, d.Candidate)
+		}
 	}
 	m := &memory.Memory{
 		V: memory.Version, Type: memory.TypeMemory, Level: cfg.Level,
@@ -184,6 +187,52 @@ func evidence(s State, cfg *Config, p *Part, c *memory.Chunk, pick Pick, place m
 		SourceTime: t.Time, TimeRaw: t.TimeRaw, TimeQuality: t.TimeQuality,
 		Supersedes: pick.Supersedes,
 	}, nil
+}
+
+// maxParents bounds the parents of a memory that a model wrote without source
+// ids, which rests on all that it ever kept: the newest of them.
+const maxParents = 512
+
+// restsOn lists the nodes that a memory in a model's words rests on: the step's own
+// evidence, what the source ids in it name, and what stands in it word for word.
+// Where a sentence of the old memory lives on without an id, nobody knows which of
+// the old parents it came from: they all stay.
+func restsOn(s State, recs []Record, text string) []memory.SHA {
+	ids := map[string]bool{}
+	for _, id := range idsIn(text) {
+		ids[id] = true
+	}
+	old := s.MemoryText != "" && keepsUnnamed(text, s.MemoryText)
+	var out []memory.SHA
+	for _, k := range s.Kept {
+		if k.Text != "" && (ids[SourceID(k.Chunk)] || ids[k.Node.Short()] || old && k.In || strings.Contains(text, k.Text)) {
+			out = append(out, k.Node)
+		}
+	}
+	out = out[max(0, len(out)-maxParents):]
+	seen := make(map[memory.SHA]bool, len(out))
+	for _, n := range out {
+		seen[n] = true
+	}
+	for _, r := range recs {
+		if e, ok := r.(*memory.Evidence); ok && !seen[e.Node] {
+			seen[e.Node] = true
+			out = append(out, e.Node)
+		}
+	}
+	return out
+}
+
+// keepsUnnamed reports whether a sentence of the old memory that lives on in text
+// has no source id there.
+func keepsUnnamed(text, old string) bool {
+	before := lexiconOf(withoutIDs(old))
+	for _, f := range factsOf(text) {
+		if len(idsIn(f.text)) == 0 && lives(f, &before) {
+			return true
+		}
+	}
+	return false
 }
 
 // keptIn lists the nodes of kept statements, old and new, whose text stands in

@@ -9,11 +9,13 @@ import (
 
 // Model says which models decide and what they can hold.
 type Model struct {
-	Policy   string // frozen in the run record, e.g. "model/full"
-	Name     string // gate model; the only one where Rewrite is empty
-	Rewrite  string // rewrite model, asked for open gates alone; empty: Name answers all four tags
-	Adapter  string
-	Sampling memory.Sampling
+	Policy  string // frozen in the run record, e.g. "model/full"
+	Name    string // gate model; the only one where Rewrite is empty
+	Rewrite string // rewrite model, asked for open gates alone; empty: Name answers all four tags
+	Adapter string
+	// RewriteAdapter is the rewrite model's: the one of the gate is not known there.
+	RewriteAdapter string
+	Sampling       memory.Sampling
 	// WindowTokens is the context window of the smaller model, prompt and
 	// reply together, by the own count.
 	WindowTokens int
@@ -27,6 +29,9 @@ type Model struct {
 	// JSON asks for a JSON object that follows Call.Schema in the place of tags. It
 	// is for servers that enforce it, and not for adapters, which know the tags.
 	JSON bool
+	// Prompt is the version of the wording, for an adapter that was trained on
+	// another than the newest; "" for that.
+	Prompt string
 	// Checks holds a new memory against what was read: see Ground, Forgotten and
 	// Leaked. Without it a model is believed, as in the paper.
 	Checks bool
@@ -59,6 +64,9 @@ func (cfg *Config) Check() error {
 		return nil
 	}
 	m := cfg.Model
+	if err := m.checkPrompt(); err != nil {
+		return err
+	}
 	if room := cfg.sectionRoom(cfg.BudgetTokens); room < minSectionTokens {
 		frame := cfg.frameTokens()
 		return fault.At(fault.Invalid, "model "+m.Name, "use a model with a larger window, or a smaller memory budget",
@@ -75,7 +83,7 @@ func (cfg *Config) frameTokens() int {
 	const complaint = 64
 	empty := *cfg
 	empty.Question = ""
-	return empty.render(CallDecide, noMemory, "", "").tokens(cfg.Count) + complaint
+	return empty.render(CallDecide, noMemory, "", "00000000", "").tokens(cfg.Count) + complaint
 }
 
 // sectionRoom is the tokens left for a section beside a memory of that size.
@@ -98,22 +106,17 @@ var kindNames = [...]string{"decide", "gate", "rewrite", "compress"}
 
 func (k CallKind) String() string { return kindNames[k] }
 
-func (k CallKind) shape() Shape {
-	switch k {
-	case CallDecide:
+// shape is the form of the reply to a call.
+func (m *Model) shape(k CallKind) Shape {
+	switch {
+	case k == CallDecide:
 		return ShapeFull
-	case CallGate:
+	case k == CallGate:
 		return ShapeGate
+	case k == CallRewrite && m.wording().edits:
+		return ShapeEdit
 	}
 	return ShapeRewrite
-}
-
-// promptVersion names the wording that the model is asked in.
-func (m *Model) promptVersion() string {
-	if m.JSON {
-		return PromptVersionJSON
-	}
-	return PromptVersion
 }
 
 // parse reads a reply by the form that was asked for.

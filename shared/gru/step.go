@@ -111,12 +111,15 @@ func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
 // issue renders a call and hands it out.
 func issue(s State, cfg *Config, c *Call, mem, complaint string) (State, []Effect) {
 	c.Adapter, c.Sampling = cfg.Model.Adapter, cfg.Model.Sampling
+	if c.Kind == CallRewrite || c.Kind == CallCompress && cfg.Model.Rewrite != "" {
+		c.Adapter = cfg.Model.RewriteAdapter
+	}
 	c.Sampling.MaxTokens = cfg.Model.ReplyTokens
 	c.Sampling.Seed += int64(c.Attempt - 1)
-	c.Prompt = cfg.render(c.Kind, mem, c.in.Chunk.Text[c.from:c.to], complaint)
+	c.Prompt = cfg.render(c.Kind, mem, c.section(), c.id(), complaint)
 	c.PromptTokens = c.Prompt.tokens(cfg.Count)
 	if cfg.Model.JSON {
-		c.Schema = Schema(c.Kind.shape())
+		c.Schema = Schema(cfg.Model.shape(c.Kind))
 	}
 	s.Call = c
 	return s, []Effect{c}
@@ -145,8 +148,13 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, m.TokenFactor*float64(call.PromptTokens)),
 		}, "")
 	}
-	v, err := m.parse(call.Kind.shape(), r)
+	v, err := m.parse(m.shape(call.Kind), r)
 	mem := s.MemoryText
+	if err == nil && v.Edits != nil {
+		if v.Memory, err = ApplyEdits(mem, v.Edits, call.id()); err == nil && strings.TrimSpace(v.Memory) == "" {
+			err = fault.New(fault.Malformed, "nothing is left of the memory, and nothing is added")
+		}
+	}
 	code := ReasonFormat
 	if err == nil && v.Update && v.Memory != "" && m.Checks {
 		code, err = checked(cfg, call, v.Memory, mem)
@@ -176,7 +184,7 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	dropped := 0
 	if m.Checks {
 		whole := v.Memory
-		v.Memory, dropped = Ground(v.Memory, call.section(), mem)
+		v.Memory, dropped = Ground(v.Memory, call.section()+"\n"+call.id(), mem)
 		if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
 			return done(Decision{
 				FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
@@ -199,6 +207,9 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		Picks: passages(&call.in.Chunk, call.from, call.to), Candidate: v.Memory,
 	}, v.Memory)
 }
+
+// id is the source id of the section that the call shows.
+func (c *Call) id() string { return SourceID(c.in.Chunk.SHA256) }
 
 // section is the chunk text that the call shows.
 func (c *Call) section() string { return c.in.Chunk.Text[c.from:c.to] }

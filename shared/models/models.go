@@ -94,6 +94,7 @@ type Use struct {
 	Endpoint string // its name
 	Model    string
 	Adapter  string // LoRA
+	Prompt   string // version of the wording that an adapter was trained on; "": the newest
 	Window   int    // tokens of prompt and reply together
 }
 
@@ -319,6 +320,7 @@ func use(f strictyaml.File, n *strictyaml.Node, what string) (*Use, error) {
 	}
 	err := f.Mapping(n, what, strictyaml.Fields{
 		"endpoint": text(&u.Endpoint, "endpoint"), "model": text(&u.Model, "model"), "adapter": text(&u.Adapter, "adapter"),
+		"prompt": text(&u.Prompt, "prompt"),
 		"window": func(n *strictyaml.Node) (err error) {
 			u.Window, err = number(f, n, "window", minWindow, maxWindow)
 			return err

@@ -186,10 +186,10 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 		out.TemplateTokens = max(out.TemplateTokens, r.TemplateTokens)
 		out.TokenFactor = min(out.TokenFactor, r.TokenFactor)
 	}
-	out.Name, out.Adapter = m.cfg.Gate.Model, m.cfg.Gate.Adapter
+	out.Name, out.Adapter, out.Prompt = m.cfg.Gate.Model, m.cfg.Gate.Adapter, m.cfg.Gate.Prompt
 	found.Gate = m.clients[m.cfg.Gate.Endpoint]
 	if m.cfg.Rewrite != nil {
-		out.Policy, out.Rewrite = "model/split", m.cfg.Rewrite.Model
+		out.Policy, out.Rewrite, out.RewriteAdapter = "model/split", m.cfg.Rewrite.Model, m.cfg.Rewrite.Adapter
 		found.Rewrite = m.clients[m.cfg.Rewrite.Endpoint]
 	}
 	out.ReplyTokens = min(replyTokens, out.WindowTokens/4)
