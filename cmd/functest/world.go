@@ -28,6 +28,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/project"
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/gru"
@@ -65,6 +66,7 @@ type Options struct {
 	Count      func(string) int // Qwen2.5 by default
 	Policy     gru.Policy
 	Models     func(ctx context.Context, project string) (*gate.Models, error) // of the gate; none by default
+	Budget     func(project string) cost.Budget                                // of the gate; none by default
 	Embedder   llm.Embedder
 	Graph      index.Graph
 	Lexical    index.Lexical
@@ -189,7 +191,7 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	w.Gate, err = gate.New(gate.Config{
-		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Count: o.Count,
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Budget: o.Budget, Count: o.Count,
 		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
 	})
 	must(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -436,9 +437,14 @@ func waitDone(ctx context.Context, c *client, timeout time.Duration) error {
 		var out struct {
 			Done    bool           `json:"done"`
 			Pending map[string]any `json:"pending"`
+			Paused  []gate.Paused  `json:"paused"`
 		}
 		if err := c.get(ctx, "/memory/wait?timeout="+left.Round(time.Millisecond).String(), &out); err != nil {
 			return err
+		}
+		if out.Done && len(out.Paused) > 0 {
+			p := out.Paused[0]
+			return &fault.Error{Kind: fault.Exhausted, Msg: "paused: " + p.Reason, Hint: p.Hint}
 		}
 		if out.Done {
 			return nil

@@ -23,6 +23,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -43,7 +44,9 @@ type Config struct {
 	// why, and nothing of it is decided meanwhile.
 	Models func(ctx context.Context, project string) (*Models, error)
 	// Doctor gives what the preflight found of each model, good or not.
-	Doctor  func(ctx context.Context) ([]preflight.Result, error)
+	Doctor func(ctx context.Context) ([]preflight.Result, error)
+	// Budget bounds what a project's model calls cost in a day; nil: nothing does.
+	Budget  func(project string) cost.Budget
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger
@@ -68,6 +71,7 @@ type Function struct {
 	blobs   *lru.Cache[heldKey, string]
 	running sync.Map // project/stream -> struct{}: one slice a stream in this process
 	scrubs  sync.Map // project -> the etag of its scrub state, as last seen
+	paused  sync.Map // project -> Paused: its budget is spent
 	done    sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
@@ -191,6 +195,9 @@ type behindStream struct {
 // behind lists the streams whose cursor has not reached the admit stream, and
 // moves the serving pointer of those that have.
 func (f *Function) behind(ctx context.Context, project string) ([]behindStream, error) {
+	if _, ok := f.pausedAt(project); ok {
+		return nil, nil
+	}
 	head, err := f.cfg.Log.Head(ctx, project, memory.AdmitStream)
 	if err != nil {
 		return nil, err
@@ -216,11 +223,15 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 		if err != nil {
 			return nil, err
 		}
-		if s.Only != 0 && c.State.Admit >= s.Only {
+		if s.Only != 0 && c.State.Admit >= s.Only && len(c.State.Pending) == 0 {
 			f.done.Store(project+"/"+s.Name, struct{}{})
 			continue
 		}
-		if c.State.Admit < target(s, head.Seq) {
+		again, err := f.regates(ctx, project, s, &c.State)
+		if err != nil {
+			return nil, err
+		}
+		if again || c.State.Admit < target(s, head.Seq) {
 			out = append(out, behindStream{s, c})
 		} else if s.Only == 0 && head.Seq > 0 && serving.Serving[s.QueryID] != s.Name {
 			if err := f.cfg.Catalog.CaughtUp(ctx, project, s.QueryID, s.Name); err != nil {
@@ -350,7 +361,11 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 			f.drop(key)
 			continue
 		}
-		if err != nil && !errors.Is(err, errSlice) {
+		if errors.Is(err, cost.ErrSpent) {
+			f.pause(ctx, project, err)
+			err = errPaused
+		}
+		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
 			return nil, err
 		}
 		if end.Seq > 0 {
@@ -359,6 +374,9 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		break
 	}
 	over := errors.Is(err, errSlice)
+	if errors.Is(err, errPaused) {
+		return out, release() // the day's end or a larger budget brings it back
+	}
 	if err != nil && !over {
 		return nil, fault.As(fault.Unavailable, err)
 	}
@@ -380,7 +398,11 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	if err != nil {
 		return nil, err
 	}
-	if c.State.Admit < target(stream, head.Seq) {
+	again, err := f.regates(ctx, project, stream, &c.State)
+	if err != nil {
+		return nil, err
+	}
+	if again || c.State.Admit < target(stream, head.Seq) {
 		t := event.RunRequested
 		if over {
 			t = event.RunContinued

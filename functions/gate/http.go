@@ -21,6 +21,8 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/questions", f.addQuestion)
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
 	mux.HandleFunc("GET /memory/models", f.listModels)
+	mux.HandleFunc("GET /memory/regate", f.listPending)
+	mux.HandleFunc("POST /memory/regate", f.postRegate)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the

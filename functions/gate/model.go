@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -55,7 +56,7 @@ func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *g
 		if call == nil {
 			return nil
 		}
-		reply, err := f.ask(ctx, w.project, m, call)
+		reply, err := f.ask(ctx, w, m, call)
 		if err != nil {
 			return err
 		}
@@ -74,10 +75,14 @@ func cut(recs []gru.Record) bool {
 }
 
 // ask performs one call and stores the raw reply, redacted.
-func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Call) (gru.Reply, error) {
+func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (gru.Reply, error) {
 	server, window := m.Gate, m.GateWindow
 	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
 		server, window = m.Rewrite, m.RewriteWindow
+	}
+	most := m.most(c)
+	if err := w.ledger.Reserve(ctx, most); err != nil {
+		return gru.Reply{}, err
 	}
 	f.calls.Add(1)
 	start := time.Now()
@@ -85,6 +90,9 @@ func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Ca
 		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window,
 	})
 	if err != nil {
+		if !billed(err) {
+			w.ledger.Settle(most, cost.Amount{})
+		}
 		return gru.Reply{}, err
 	}
 	out := gru.Reply{
@@ -95,12 +103,13 @@ func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Ca
 	if m.Cost != nil {
 		out.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
 	}
+	w.ledger.Settle(most, cost.Amount{USD: out.CostUSD, Tokens: int64(r.PromptTokens + r.CompletionTokens), Calls: 1})
 	if len(r.Raw) > 0 {
 		raw := string(r.Raw)
 		if f.cfg.Redact != nil {
 			raw = f.cfg.Redact(raw)
 		}
-		if out.Blob, err = f.cfg.Log.PutBlob(ctx, project, []byte(raw)); err != nil {
+		if out.Blob, err = f.cfg.Log.PutBlob(ctx, w.project, []byte(raw)); err != nil {
 			return gru.Reply{}, err
 		}
 	}

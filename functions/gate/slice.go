@@ -2,10 +2,12 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
@@ -21,12 +23,13 @@ const segmentRecords = 512
 // slice folds parts until the admit stream or the time ends. It returns the
 // stream's new head, zero when nothing was appended, and errSlice when there
 // is more to do.
-func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (eventlog.Head, error) {
+func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (_ eventlog.Head, err error) {
 	scrub, err := f.scrubbed(ctx, project)
 	if err != nil {
 		return eventlog.Head{}, err
 	}
-	w := &writer{f: f, scrub: scrub, project: project, stream: s}
+	w := &writer{f: f, scrub: scrub, project: project, stream: s, ledger: f.ledger(project)}
+	defer func() { err = errors.Join(err, w.ledger.Close(context.WithoutCancel(ctx))) }()
 	if w.cursor, err = f.cursor(ctx, scrub, project, s.Name); err != nil {
 		return eventlog.Head{}, err
 	}
@@ -51,11 +54,18 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		after = max(after, s.Only-1)
 	}
 	over := false
+	if w.next.Open != nil && w.next.Open.Regate { // it was interrupted: parts wait for its end
+		done, err := f.again(ctx, w, cfg, m, deadline)
+		if err != nil {
+			return f.flushed(ctx, w, m, err)
+		}
+		over = !done
+	}
 	for line, err := range f.admits(ctx, project, after) {
 		if err != nil {
 			return eventlog.Head{}, err
 		}
-		if s.Only != 0 && line.Seq != s.Only {
+		if over || s.Only != 0 && line.Seq != s.Only {
 			break
 		}
 		if over = w.moved && f.cfg.Now().After(deadline); over {
@@ -63,17 +73,18 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		}
 		done, err := f.fold(ctx, w, cfg, m, line, deadline)
 		if err != nil {
-			if m != nil { // each of the decisions before it was paid for
-				if e := w.flush(ctx); e != nil {
-					return eventlog.Head{}, e
-				}
-				err = f.stopped(ctx, project, s.Name, m, err)
-			}
-			return eventlog.Head{}, err
+			return f.flushed(ctx, w, m, err)
 		}
 		if over = !done; over {
 			break
 		}
+	}
+	if !over && m != nil {
+		done, err := f.again(ctx, w, cfg, m, deadline)
+		if err != nil {
+			return f.flushed(ctx, w, m, err)
+		}
+		over = !done
 	}
 	if err := w.flush(ctx); err != nil {
 		return eventlog.Head{}, err
@@ -82,6 +93,18 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		return w.head, errSlice
 	}
 	return w.head, nil
+}
+
+// flushed appends what was decided before err ended the slice: where a model
+// decides, each decision was paid for.
+func (f *Function) flushed(ctx context.Context, w *writer, m *Models, err error) (eventlog.Head, error) {
+	if m == nil {
+		return eventlog.Head{}, err
+	}
+	if e := w.flush(ctx); e != nil {
+		return eventlog.Head{}, e
+	}
+	return w.head, f.stopped(ctx, w.project, w.stream.Name, m, err)
 }
 
 // scrubbed is the project's scrub state, under which texts are cached. One that
@@ -250,6 +273,7 @@ type writer struct {
 	scrub   string // the scrub state under which everything was read
 	project string
 	stream  catalog.Stream
+	ledger  *cost.Ledger
 	cursor  replay.Cursor
 	next    gru.State
 	recs    []eventlog.Record

@@ -59,6 +59,7 @@ var Ranks = map[string]int{
 	"shared/vault":                 4,
 
 	"shared/catalog":    5,
+	"shared/cost":       5,
 	"shared/projection": 5,
 	"shared/replay":     5,
 	"shared/scrub":      5,

@@ -15,6 +15,7 @@
 //	ops/pointer/<tenant>/_schemas/swept             {"version":"1a2b3c4d"}: see SweptSchemas
 //	config/<tenant>/<project>/adhoc/<stream>.json   one request's question: {"stream":"adhoc-1a2b3c4d","question":…,"admit":7,…}
 //	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"}}
+//	ops/pointer/<tenant>/<project>/regate/<stream>  {"up_to":17}: pending steps up to there are asked again
 //
 // The package decides nothing about evidence and reads no log segment.
 package catalog

@@ -33,18 +33,22 @@ func Begin(s State, cfg *Config, p *Part, started time.Time) (State, []Record) {
 	if s.Open != nil && s.Open.Source == p.Admit.Source {
 		return s, nil
 	}
-	cause := memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}
+	run := newRun(s, cfg, memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}, started)
+	run.Admit, run.Source, run.Chunks = p.Admit.Seq, p.Admit.Source, p.Chunks
+	return s.Apply(run), []Record{run}
+}
+
+// newRun is the record that freezes what decides, without a part.
+func newRun(s State, cfg *Config, cause memory.Cause, started time.Time) *memory.Run {
 	policy, model, rewrite, adapter, prompt, sampling := cfg.names()
-	run := &memory.Run{
+	return &memory.Run{
 		V: memory.Version, Type: memory.TypeRun, Level: cfg.Level,
 		Run:    RunID(cfg.Stream, cause, policy, model, prompt),
-		Stream: cfg.Stream, Question: cfg.Question, Cause: cause,
-		Admit: p.Admit.Seq, Source: p.Admit.Source, T: s.T, Chunks: p.Chunks,
+		Stream: cfg.Stream, Question: cfg.Question, Cause: cause, T: s.T,
 		Policy: policy, Model: model, RewriteModel: rewrite, Adapter: adapter, PromptVersion: prompt, Sampling: sampling,
 		MemoryBudget: cfg.BudgetTokens, ExitGate: cfg.ExitGate,
 		MemoryBefore: s.MemorySHA, Started: started.UTC(),
 	}
-	return s.Apply(run), []Record{run}
 }
 
 // StepChunk looks at one chunk with a policy that needs no model: one gate
@@ -260,14 +264,17 @@ func keptIn(s State, recs []Record, text string) []memory.SHA {
 	return out
 }
 
-// End closes the run of a part.
+// End closes the run of a part, or, where p is nil, of re-gated steps.
 func End(s State, cfg *Config, p *Part, ended time.Time) (State, []Record) {
 	r := &memory.RunEnd{
 		V: memory.Version, Type: memory.TypeRunEnd, Level: cfg.Level,
-		Run: s.Open.Run, Admit: p.Admit.Seq, T: s.T,
+		Run: s.Open.Run, Admit: s.Open.Admit, T: s.T,
 		ChunksSeen: s.Open.Next + b2i(s.Open.From > 0), ChunksUsed: s.Open.Used, Pending: s.Open.Pending,
 		MemorySHA: s.MemorySHA, MemoryTokens: s.Tokens,
 		Exited: s.Open.Exited, Ended: ended.UTC(),
+	}
+	if s.Open.Regate {
+		r.ChunksSeen = s.T - s.Open.T0
 	}
 	return s.Apply(r), []Record{r}
 }
@@ -275,6 +282,9 @@ func End(s State, cfg *Config, p *Part, ended time.Time) (State, []Record) {
 // Done reports whether the open run has looked at every chunk, or left by an
 // exit gate that is acted on.
 func (s *State) Done(p *Part) bool {
+	if s.Open != nil && s.Open.Regate {
+		return s.regating() == nil
+	}
 	return s.Open != nil && (s.Open.Exited || s.Open.Next >= p.Chunks)
 }
 

@@ -93,8 +93,11 @@ func Step(s State, in Input) (State, []Effect) {
 
 // ask begins a step that a model decides.
 func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
-	mustBeNext(s, &in.Chunk)
 	c := &in.Chunk
+	if p := s.regating(); p != nil {
+		return askAgain(s, cfg, *p, in)
+	}
+	mustBeNext(s, c)
 	if d, ok := settled(c); ok {
 		eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
 		g := newModelGate(s, cfg, p, c, &eff, 0, len(c.Text))
@@ -278,6 +281,9 @@ func newModelGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective
 	sampling := m.Sampling
 	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.promptVersion(), &sampling
 	g.Start, g.End, g.More = from, to, to < len(c.Text)
+	if p := s.regating(); p != nil {
+		g.RegateOf, g.TotalT, g.More = p.T, s.toRegate(), to < p.End
+	}
 	return g
 }
 

@@ -24,6 +24,8 @@
 //	  model: qwen/qwen-2.5-72b-instruct
 //	prices:                        # US dollars for a million tokens
 //	  qwen/qwen-2.5-72b-instruct: {prompt: 0.12, completion: 0.39}
+//	budgets:                       # of a project's calls in a day (UTC); default is for those not named
+//	  default: {usd: 1.50, tokens: 2000000}
 //
 // The package parses and checks; it opens no connection and reads no key.
 package models
@@ -107,6 +109,7 @@ type Config struct {
 	Gate      *Use // nil: the built-in policy decides
 	Rewrite   *Use // nil: Gate writes too
 	Prices    map[string]Price
+	Budgets   map[string]Budget // by project, or DefaultBudget
 }
 
 // Endpoint finds one by name.
@@ -162,11 +165,15 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if err := e.fill(); err != nil {
 		return Config{}, fault.At(fault.Invalid, "LLM_API_BASE", "", "%v", err)
 	}
-	c := Config{Endpoints: []Endpoint{e}, Gate: &Use{Endpoint: e.Name, Model: gate, Window: window}}
+	budget, err := budgetFromEnv(getenv)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{Endpoints: []Endpoint{e}, Budgets: budget, Gate: &Use{Endpoint: e.Name, Model: gate, Window: window}}
 	if m := strings.TrimSpace(getenv("MNEME_REWRITE_MODEL")); m != "" {
 		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
 	}
-	return c, nil
+	return c, c.priced()
 }
 
 func isLocal(host string) bool {
@@ -256,6 +263,7 @@ func Parse(name string, data []byte) (c Config, err error) {
 				return err
 			})
 		},
+		"budgets": func(n *strictyaml.Node) error { return c.budgets(f, n) },
 	})
 	if err != nil {
 		return c, err
@@ -271,7 +279,7 @@ func Parse(name string, data []byte) (c Config, err error) {
 	if c.Rewrite != nil && c.Gate == nil {
 		return c, f.Fault(uses["rewrite"], "name the gate's model too", "rewrite without gate")
 	}
-	return c, nil
+	return c, c.priced()
 }
 
 func endpoint(f strictyaml.File, n *strictyaml.Node) (e Endpoint, err error) {

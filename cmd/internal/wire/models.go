@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mneme-ai/mneme/functions/gate"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -201,6 +202,11 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 func (m *modelServers) models(ctx context.Context, _ string) (*gate.Models, error) {
 	_, found, err := m.look(ctx)
 	return found, err
+}
+
+// budget is gate.Config.Budget.
+func (m *modelServers) budget(project string) cost.Budget {
+	return cost.Budget(m.cfg.BudgetOf(project))
 }
 
 // doctor is gate.Config.Doctor: what was found, good or not.
