@@ -39,6 +39,7 @@ type learnFlags struct {
 	query   string
 	budget  int
 	chunk   int
+	dry     bool
 }
 
 func (a *app) cmdLearn() *cobra.Command {
@@ -60,6 +61,8 @@ reaches: messages, files, names of functions and types. Merges, bots and bare
 version bumps are left out. Run it again for new commits: known ones cost nothing.`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
+			case repo != "" && f.dry:
+				return errors.New("--dry-run shows the plan of files: it does not go with --git")
 			case repo == "" && since != "":
 				return errors.New("--since goes with --git")
 			case repo == "":
@@ -71,6 +74,9 @@ version bumps are left out. Run it again for new commits: known ones cost nothin
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.dry {
+				return a.learnDry(c.Context(), args, f)
+			}
 			if repo != "" {
 				return a.learnGit(c.Context(), repo, since, f)
 			}
@@ -80,6 +86,7 @@ version bumps are left out. Run it again for new commits: known ones cost nothin
 	c.Flags().StringVar(&repo, "git", "", "upload the history of this repository (a folder or a bundle)")
 	c.Flags().StringVar(&since, "since", "", "with --git: only commits after this date, as git log reads it")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the gate and print what was kept")
+	c.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "show chunks, tokens, where text would go and what it would cost; upload nothing, call no model")
 	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits for one file")
 	c.Flags().StringVarP(&f.query, "query", "q", "", "answer this question from the file alone (an ad-hoc stream)")
 	c.Flags().IntVar(&f.budget, "memory-budget", 0, "tokens of the ad-hoc memory (default 4096)")
@@ -362,6 +369,13 @@ func (a *app) printLearned(l learned, f learnFlags) error {
 	}
 	if l.Outcome == learn.OutcomeAdmitted && l.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", l.Reason)
+	}
+	undecided := 0
+	for _, q := range l.Questions {
+		undecided += q.Pending
+	}
+	if undecided > 0 {
+		fmt.Fprintf(a.out, "  the model left %d steps undecided: mem report says why, mem regate --pending asks again\n", undecided)
 	}
 	if found := oddities(l.Counts); found != "" {
 		fmt.Fprintf(a.out, "  %s\n", found)

@@ -46,7 +46,10 @@ type Config struct {
 	// Doctor gives what the preflight found of each model, good or not.
 	Doctor func(ctx context.Context) ([]preflight.Result, error)
 	// Budget bounds what a project's model calls cost in a day; nil: nothing does.
-	Budget  func(project string) cost.Budget
+	Budget func(project string) cost.Budget
+	// Plan says what would decide in a project, without a look at any server; nil,
+	// or nil for the project: Policy.
+	Plan    func(project string) *Plan
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger

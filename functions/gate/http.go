@@ -21,6 +21,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/questions", f.addQuestion)
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
 	mux.HandleFunc("GET /memory/models", f.listModels)
+	mux.HandleFunc("POST /memory/estimate", f.postEstimate)
 	mux.HandleFunc("GET /memory/regate", f.listPending)
 	mux.HandleFunc("POST /memory/regate", f.postRegate)
 }

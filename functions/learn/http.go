@@ -91,6 +91,7 @@ type LearnedPart struct {
 	Done         bool   `json:"done"`
 	ChunksSeen   int    `json:"chunks_seen"`
 	ChunksUsed   int    `json:"chunks_used"`
+	Pending      int    `json:"pending,omitempty"` // steps that the model left undecided: mem regate --pending
 	MemoryTokens int    `json:"memory_tokens"`
 }
 
@@ -403,7 +404,7 @@ func (f *Function) partStatus(ctx context.Context, p eventlog.ReceiptPart, s cat
 	if err != nil || !ok {
 		return lp, replay.Outcome{}, err
 	}
-	lp.Done, lp.ChunksSeen, lp.ChunksUsed, lp.MemoryTokens = true, end.ChunksSeen, end.ChunksUsed, end.MemoryTokens
+	lp.Done, lp.ChunksSeen, lp.ChunksUsed, lp.MemoryTokens, lp.Pending = true, end.ChunksSeen, end.ChunksUsed, end.MemoryTokens, end.Pending
 	if end.ChunksUsed == 0 && !model {
 		return lp, replay.Outcome{}, nil
 	}

@@ -168,7 +168,7 @@ func TestWilson(t *testing.T) {
 // with nothing known and with a past.
 func TestEstimateHolds(t *testing.T) {
 	t.Parallel()
-	w := cost.Work{Chunks: []int{4000, 5000, 1000}, Frame: 300, Template: 10, MemoryBudget: 1024, Factor: 1.1, ReplyTokens: 2048, Split: true, RewriteFrame: 250, PromptUSD: 1e-6, CompletionUSD: 2e-6, RewritePromptUSD: 1e-5, RewriteCompletionUSD: 2e-5}
+	w := cost.Work{Chunks: []int{4000, 5000, 1000}, Frame: 300, Template: 10, MemoryBudget: 1024, Factor: [2]float64{1.1, 1.1}, ReplyTokens: 2048, Split: true, RewriteFrame: 250, PromptUSD: 1e-6, CompletionUSD: 2e-6, RewritePromptUSD: 1e-5, RewriteCompletionUSD: 2e-5}
 	bounds := cost.Estimate(w)
 	if bounds.Steps != 0 || bounds.Low.Calls != 3 || bounds.High.Calls != 12 || bounds.Low.Seconds != 0 {
 		t.Errorf("%+v", bounds)

@@ -10,9 +10,9 @@ type Work struct {
 	Frame, Template int
 	MemoryNow       int // tokens of the memory as it stands
 	MemoryBudget    int
-	Factor          float64 // the server's count over the own one
-	ReplyTokens     int     // the longest reply
-	Split           bool    // a rewrite model is asked for open gates
+	Factor          [2]float64 // the server's count over the own one: equal ends where it was measured
+	ReplyTokens     int        // the longest reply
+	Split           bool       // a rewrite model is asked for open gates
 	RewriteFrame    int
 	Seen            *Figures // of the same model and project; nil or empty: nothing is known
 	// Prices of a token, in US dollars.
@@ -84,13 +84,13 @@ func Estimate(w Work) Range {
 	for i := range ends {
 		b := &ends[i]
 		calls := float64(n) * (1 + again[i])
-		prompt := (float64(text) + float64(n)*(float64(w.Frame)+mem[i])) * (1 + again[i]) * w.Factor
+		prompt := (float64(text) + float64(n)*(float64(w.Frame)+mem[i])) * (1 + again[i]) * w.Factor[i]
 		prompt += calls * float64(w.Template)
 		completion := calls * reply[i]
 		b.USD = prompt*w.PromptUSD + completion*w.CompletionUSD
 		if w.Split {
 			opens := float64(n) * open[i] * (1 + again[i])
-			p := opens * ((float64(w.RewriteFrame)+mem[i]+float64(text)/float64(n))*w.Factor + float64(w.Template))
+			p := opens * ((float64(w.RewriteFrame)+mem[i]+float64(text)/float64(n))*w.Factor[i] + float64(w.Template))
 			c := opens * reply[i]
 			calls += opens
 			prompt += p

@@ -38,9 +38,10 @@ type Model struct {
 }
 
 // truncationSlack is how far the server's count may lie below the expected one
-// before the prompt counts as cut: 2 % by models.md section 7, and the factor
-// itself is measured on another text, so 5 %.
-const truncationSlack = 0.05
+// before the prompt counts as cut. The factor is measured on other texts: words,
+// code and figures take a tokenizer's tokens in shares that differ by some percent. A
+// server that cuts takes half.
+const truncationSlack = 0.1
 
 // MaxQuestionTokens is the longest question (GRU-Mem's and MemAgent's budget).
 const MaxQuestionTokens = 1024
@@ -84,6 +85,11 @@ func (cfg *Config) frameTokens() int {
 	empty := *cfg
 	empty.Question = ""
 	return empty.render(CallDecide, noMemory, "", "00000000", "").tokens(cfg.Count) + complaint
+}
+
+// PromptTokens is the own count of a call's prompt with neither memory nor section.
+func (cfg *Config) PromptTokens(kind CallKind) int {
+	return cfg.render(kind, "", "", "00000000", "").tokens(cfg.Count)
 }
 
 // sectionRoom is the tokens left for a section beside a memory of that size.

@@ -204,6 +204,29 @@ func (m *modelServers) models(ctx context.Context, _ string) (*gate.Models, erro
 	return found, err
 }
 
+// plan is gate.Config.Plan: it sends nothing.
+func (m *modelServers) plan(string) *gate.Plan {
+	p := &gate.Plan{Cost: m.cfg.Cost, Model: gru.Model{
+		Policy: "model/full", Name: m.cfg.Gate.Model, Prompt: m.cfg.Gate.Prompt, WindowTokens: m.cfg.Gate.Window, ReplyTokens: min(replyTokens, m.cfg.Gate.Window/4),
+		JSON: m.cfg.Gate.Adapter == "" && m.cfg.Gate.Prompt == "",
+	}}
+	to := func(use string, u *models.Use) {
+		e, _ := m.cfg.Endpoint(u.Endpoint)
+		p.Sends = append(p.Sends, gate.Destination{Use: use, Endpoint: e.Name, URL: e.URL, Model: u.Model})
+	}
+	to("gate", m.cfg.Gate)
+	if m.cfg.Rewrite != nil {
+		p.Model.Policy, p.Model.Rewrite = "model/split", m.cfg.Rewrite.Model
+		to("rewrite", m.cfg.Rewrite)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.found != nil {
+		p.Model, p.Measured = m.found.Model, true
+	}
+	return p
+}
+
 // budget is gate.Config.Budget.
 func (m *modelServers) budget(project string) cost.Budget {
 	return cost.Budget(m.cfg.BudgetOf(project))

@@ -99,6 +99,7 @@ func (p *parts) newGate() (*gate.Function, error) {
 	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
 	if p.models != nil {
 		c.Models, c.Doctor, c.Budget = p.models.models, p.models.doctor, p.models.budget
+		c.Plan = p.models.plan
 	}
 	return gate.New(c)
 }
