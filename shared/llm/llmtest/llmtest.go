@@ -10,8 +10,9 @@
 //	… the adapter calls s.URL …
 //	s.Calls() // two, with headers and bodies
 //
-// A request past the script gets the right answer: Reply as content, a vector of
-// Dims for each text, scores that fall. It judges nothing and holds no model.
+// A request past the script gets the right answer: what Answer gives, else Reply
+// as content, a vector of Dims for each text, scores that fall. It judges nothing
+// and holds no model.
 package llmtest
 
 import (
@@ -65,6 +66,7 @@ type Server struct {
 	*httptest.Server
 
 	mu       sync.Mutex
+	answer   func(Call) Play
 	script   []Play
 	calls    []Call
 	now, top int // calls that run, and the most that ran at a time
@@ -113,6 +115,14 @@ func (s *Server) Play(p ...Play) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = append(s.script, p...)
+}
+
+// Answer sets what a request past the script gets, probes and loads included;
+// where f gives nil it is the right answer of a server without a model.
+func (s *Server) Answer(f func(Call) Play) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = f
 }
 
 // Hold makes every model call wait until the returned function is called.
@@ -180,11 +190,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.calls = append(s.calls, c)
 	s.now++
 	s.top = max(s.top, s.now)
-	play, hold := Play(right), s.hold
+	answer, hold := s.answer, s.hold
+	var play Play
 	if !c.aside() && len(s.script) > 0 {
 		play, s.script = s.script[0], s.script[1:]
 	}
 	s.mu.Unlock()
+	if play == nil && answer != nil {
+		play = answer(c)
+	}
+	if play == nil {
+		play = right
+	}
 	defer func() { s.mu.Lock(); s.now--; s.mu.Unlock() }()
 	if hold != nil && !c.aside() {
 		select {

@@ -233,8 +233,6 @@ func (c *Client) inBand(raw []byte, model string) error {
 		Error json.RawMessage `json:"error"`
 	}
 	switch {
-	case json.Unmarshal(raw, &top) != nil && endpoint.SaysNaN(raw):
-		return c.ep.NotANumber()
 	case json.Unmarshal(raw, &top) != nil:
 		return c.ep.Unreadable("it is no JSON object")
 	case len(top.Error) > 0 && string(top.Error) != "null":
