@@ -55,7 +55,7 @@ func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *g
 		if call == nil {
 			return nil
 		}
-		reply, err := f.ask(ctx, w.project, m, call)
+		reply, err := f.ask(ctx, w, m, call)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,42 @@ func cut(recs []gru.Record) bool {
 	return false
 }
 
-// ask performs one call and stores the raw reply, redacted.
-func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Call) (gru.Reply, error) {
+// callKey names a call of the step that w would make next: all that the server
+// would be sent.
+func (w *writer) callKey(c *gru.Call) heldKey {
+	h := memory.SumString(fmt.Sprintf("%q %q %v %q %q %q", c.Model, c.Adapter, c.Sampling, c.Prompt.System, c.Prompt.User, c.Schema))
+	return heldKey{w.scrub, fmt.Sprintf("%s/%s/%d/%s", w.project, w.stream.Name, w.next.T, h)}
+}
+
+// answer is what a call was answered; raw is the redacted body, for the blob.
+type answer struct {
+	reply gru.Reply
+	raw   string
+}
+
+// ask performs one call and stores the raw reply. A call that was answered
+// before is not made again: at temperature 0 it would say the same.
+func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (gru.Reply, error) {
+	key := w.callKey(c)
+	a, ok := f.answered.Get(key)
+	if !ok {
+		var err error
+		if a, err = f.call(ctx, m, c); err != nil {
+			return gru.Reply{}, err
+		}
+		f.answered.Add(key, a)
+	}
+	if a.raw != "" {
+		var err error
+		if a.reply.Blob, err = f.cfg.Log.PutBlob(ctx, w.project, []byte(a.raw)); err != nil {
+			return gru.Reply{}, err
+		}
+	}
+	return a.reply, nil
+}
+
+// call asks the model's server.
+func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, error) {
 	server, window := m.Gate, m.GateWindow
 	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
 		server, window = m.Rewrite, m.RewriteWindow
@@ -85,26 +119,20 @@ func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Ca
 		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window,
 	})
 	if err != nil {
-		return gru.Reply{}, err
+		return answer{}, err
 	}
-	out := gru.Reply{
+	a := answer{raw: string(r.Raw), reply: gru.Reply{
 		Content: r.Content, Reasoning: r.Reasoning, FinishReason: r.FinishReason,
 		PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens,
 		LatencyMS: float64(time.Since(start).Microseconds()) / 1000,
+	}}
+	if f.cfg.Redact != nil {
+		a.raw = f.cfg.Redact(a.raw)
 	}
 	if m.Cost != nil {
-		out.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
+		a.reply.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
 	}
-	if len(r.Raw) > 0 {
-		raw := string(r.Raw)
-		if f.cfg.Redact != nil {
-			raw = f.cfg.Redact(raw)
-		}
-		if out.Blob, err = f.cfg.Log.PutBlob(ctx, project, []byte(raw)); err != nil {
-			return gru.Reply{}, err
-		}
-	}
-	return out, nil
+	return a, nil
 }
 
 // stopped turns what ended a slice by a model's server into what an operator

@@ -75,7 +75,7 @@ var (
 func (b *brain) answer(c llmtest.Call) llmtest.Play {
 	switch c.Path {
 	case "/api/ps":
-		return llmtest.Body(http.StatusOK, fmt.Sprintf(`{"models":[{"name":"%s:latest","context_length":%d}]}`, llmtest.Model, faultWindow))
+		return llmtest.Body(http.StatusOK, fmt.Sprintf(`{"models":[{"name":"%s:latest","context_length":%d},{"name":"other:1b","context_length":%[2]d}]}`, llmtest.Model, faultWindow))
 	case "/v1/models":
 		return llmtest.Body(http.StatusOK, fmt.Sprintf(`{"data":[{"id":"%s","max_model_len":%d},{"id":"large","max_model_len":%[2]d}]}`, llmtest.Model, faultWindow))
 	case "/api/chat", "/v1/chat/completions":
@@ -97,16 +97,18 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 			user = text
 		}
 	}
-	found := faultSection.FindStringSubmatch(user)
-	if found == nil { // the preflight's
+	had := faultMemory.FindStringSubmatch(user)
+	if had == nil { // the preflight's
 		return llmtest.Chat{Content: "ok", Finish: "stop", Prompt: prompt, Completion: 1}.Play()
 	}
-	old := strings.TrimSpace(faultMemory.FindStringSubmatch(user)[1])
+	old := strings.TrimSpace(had[1])
 	if old == "none" {
 		old = ""
 	}
 	var v gru.Verdict
-	if f := faultFact.FindString(found[1]); f != "" {
+	if found := faultSection.FindStringSubmatch(user); found == nil { // a shorter memory
+		v = gru.Verdict{Update: true, Memory: strings.ReplaceAll(old, longWinded, "")}
+	} else if f := faultFact.FindString(found[1]); f != "" {
 		v = gru.Verdict{Think: "a limit", Update: true, Memory: strings.TrimSpace(old + " We keep the " + f + ".")}
 	}
 	shape := gru.ShapeRewrite
@@ -136,6 +138,9 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 	b.log = append(b.log, a)
 	return play
 }
+
+// longWinded makes a memory of more than 1,024 tokens by functest.Coarse.
+var longWinded = strings.Repeat(" and so it goes on", 20)
 
 func (b *brain) asked() []asked {
 	b.mu.Lock()
@@ -424,6 +429,80 @@ func play(t *testing.T, form wireForm, m misbehaviour, at, times int, calm *func
 		}
 		if strings.Contains(err.Error()+fault.HintOf(err), "nginx") || strings.Contains(err.Error(), "queue q-") {
 			t.Errorf("an error repeats what a server or a prompt says: %v", err)
+		}
+	}
+}
+
+// TestAnsweredOnce: a step of several calls is not paid for twice. What was
+// answered before a later call of the step failed, or before the append was lost,
+// is known when the event comes again.
+func TestAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	down := llmtest.Status(http.StatusServiceUnavailable, "upstream connect error")
+	for _, form := range wireForms {
+		calm := map[bool]*functest.World{}
+		for _, split := range []bool{false, true} {
+			calm[split] = faultWorld(t, &brain{}, form, split, nil)
+			if errs := suffer(t, calm[split], calm[split].Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+		}
+		for name, tc := range map[string]struct {
+			split bool
+			spoil func(*llmtest.Chat) // the third decision
+			lost  string              // the first write of a key that holds this is lost
+			from  int                 // the first decision without an answer
+			fails int                 // how many there are
+		}{
+			"unreadable, then down":         {spoil: func(c *llmtest.Chat) { c.Content = "Yes." }, from: 4, fails: 7},
+			"open, then no rewrite":         {split: true, from: 5, fails: 7},
+			"too long, then no shorter one": {spoil: func(c *llmtest.Chat) { c.Content = strings.Replace(c.Content, "messages.", "messages."+longWinded, 1) }, from: 4, fails: 7},
+			"the append is lost":            {lost: "/limits@"},
+			"a reply's blob is lost":        {lost: "blob/"},
+		} {
+			t.Run(form.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				b := &brain{}
+				b.sick = func(n int, right llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
+					switch {
+					case tc.spoil != nil && n == 3:
+						tc.spoil(&right)
+						return right.Play(), &right
+					case n >= tc.from && n < tc.from+tc.fails:
+						return down, nil
+					}
+					return nil, nil
+				}
+				w := faultWorld(t, b, form, tc.split, nil)
+				lost := false
+				es := []ce.Event{w.Put("shop/a.jsonl", faultSession())}
+				if tc.lost != "" {
+					// The part is admitted before the store fails.
+					out, err := w.Learn.Handle(t.Context(), es[0])
+					if err != nil {
+						t.Fatal(err)
+					}
+					es = out
+					var mu sync.Mutex
+					w.Stores.Fail(func(c functest.Call) error {
+						mu.Lock()
+						defer mu.Unlock()
+						if !lost && c.Write() && strings.Contains(c.Key, tc.lost) && !strings.Contains(c.Key, "lease") {
+							lost = true
+							return fault.New(fault.Unavailable, "the store is down")
+						}
+						return nil
+					}, nil)
+				}
+				errs := suffer(t, w, es...)
+				if len(errs) == 0 || lost != (tc.lost != "") {
+					t.Fatalf("nothing failed: %v, append lost: %v", errs, lost)
+				}
+				judge(t, w, calm[tc.split], b, false)
+				if got, want := w.Hashes(), calm[tc.split].Hashes(); got.Log != want.Log {
+					t.Errorf("log hash %s, of a calm run %s", got.Log, want.Log)
+				}
+			})
 		}
 	}
 }
