@@ -7,12 +7,14 @@
 // the server cuts is noticed (specs of Ollama and vLLM: both may answer 200 to a
 // prompt of which they read half).
 //
-//	check    finding                                   what to do
-//	reach    local does not answer                      start it: ollama serve
-//	model    qwen2.5:3b-instruct is not there           ollama pull qwen2.5:3b-instruct
-//	window   it holds 4,096 tokens, 8,350 are needed    PARAMETER num_ctx 12288 in its Modelfile
-//	count    its counts are 1.31 times ours             (measured; nothing to do)
-//	reply    its replies cannot be read                 use a larger model
+//	check       finding                                   what to do
+//	reach       local does not answer                      start it: ollama serve
+//	model       qwen2.5:3b-instruct is not there           ollama pull qwen2.5:3b-instruct
+//	reply       it gives no reply                          what the server's error says
+//	count       its counts are 1.31 times ours             (measured; nothing to do)
+//	window      it holds 4,096 tokens, 8,350 are needed    PARAMETER num_ctx 12288 in its Modelfile
+//	constraint  it answers outside a schema that it was    (good: tags are asked for; the cure is
+//	            sent, and says nothing                      for who wants JSON)
 //
 // The package makes a few short calls and keeps nothing. It judges no quality.
 package preflight
@@ -50,10 +52,12 @@ type Needs struct {
 
 // Finding is one check.
 type Finding struct {
-	Check string `json:"check"` // reach | model | window | count
+	Check string `json:"check"` // reach | model | reply | count | window | constraint
 	OK    bool   `json:"ok"`
 	Found string `json:"found"`
-	Cure  string `json:"cure,omitempty"`
+	// Cure says what to do about it; of a constraint that does not hold also where
+	// OK is true.
+	Cure string `json:"cure,omitempty"`
 }
 
 // Result is what a model turned out to be.
@@ -67,7 +71,9 @@ type Result struct {
 	TemplateTokens int     `json:"template_tokens"` // what its chat template adds to a prompt
 	// Ask is the window to ask for in each call, in its tokens: another one would
 	// make the server load the model anew. 0 where it cannot be asked.
-	Ask      int     `json:"ask,omitempty"`
+	Ask int `json:"ask,omitempty"`
+	// Schema says that a reply was seen to be held to a JSON Schema.
+	Schema   bool    `json:"schema,omitempty"`
 	WarmupMS float64 `json:"warmup_ms"` // of the first call, loading the model
 }
 
@@ -155,6 +161,14 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 		say("window", true, "", "it holds %d of the %d tokens that whole chunks need: long ones are read in pieces", r.Window, need)
 	default:
 		say("window", false, widen(s, need), "it holds %d tokens; a run needs %d, and at least %d", r.Window, need, r.theirs(n.Least))
+		return done()
+	}
+	f, schema, tried, err := constrained(ctx, s, r.Ask)
+	switch {
+	case err != nil:
+		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+	case tried:
+		r.Findings, r.Schema = append(r.Findings, f), schema
 	}
 	return done()
 }

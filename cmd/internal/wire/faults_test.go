@@ -39,11 +39,12 @@ const (
 type wireForm struct {
 	name string
 	kind models.Kind
-	json bool
+	json bool // it holds replies to a schema
 }
 
 var wireForms = []wireForm{
 	{"ollama", models.Ollama, true},
+	{"ollama-unheld", models.Ollama, false}, // takes a schema and ignores it
 	{"openai-tags", models.Compatible, false},
 	{"openai-json", models.VLLM, true},
 }
@@ -60,6 +61,8 @@ type asked struct {
 // gate opens where the section holds a fact, which goes behind the memory. sick
 // may spoil the answer to the n-th decision, counted from 1.
 type brain struct {
+	ignores bool // schemas
+
 	sick func(n int, right llmtest.Chat) (play llmtest.Play, answered *llmtest.Chat)
 
 	mu  sync.Mutex
@@ -98,7 +101,11 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 		}
 	}
 	had := faultMemory.FindStringSubmatch(user)
+	schema := c.Field("format") != nil || c.Field("response_format") != nil
 	if had == nil { // the preflight's
+		if schema && !b.ignores {
+			return llmtest.Chat{Content: `{"word": "violet"}`, Finish: "stop", Prompt: prompt, Completion: 5}.Play()
+		}
 		return llmtest.Chat{Content: "ok", Finish: "stop", Prompt: prompt, Completion: 1}.Play()
 	}
 	old := strings.TrimSpace(had[1])
@@ -118,7 +125,7 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 		}
 	}
 	text := v.Render(shape)
-	if c.Field("format") != nil || c.Field("response_format") != nil {
+	if schema && !b.ignores {
 		text = v.RenderJSON(shape)
 	}
 	right := llmtest.Chat{Content: text, Finish: "stop", Prompt: prompt, Completion: functest.Coarse(text)}
@@ -165,6 +172,7 @@ func faultSession() []byte {
 // faultWorld is the functions with what wire makes of a server's configuration.
 func faultWorld(t *testing.T, b *brain, form wireForm, split bool, tune func(*endpoint.Config)) *functest.World {
 	t.Helper()
+	b.ignores = !form.json
 	s := llmtest.New(t)
 	s.Answer(b.answer)
 	cfg := models.Config{
@@ -357,7 +365,11 @@ func TestFaultServer(t *testing.T) {
 			}
 			want := calm.Hashes()
 			steps := gatesOf(calm)
-			if len(steps) != 6 || len(b.asked()) != 6 || want.Log == "" || strings.Count(lastMemory(calm), "We keep") != 4 {
+			version := gru.PromptVersion
+			if form.json {
+				version = gru.PromptVersionJSON
+			}
+			if len(steps) != 6 || steps[0].PromptVersion != version || len(b.asked()) != 6 || want.Log == "" || strings.Count(lastMemory(calm), "We keep") != 4 {
 				t.Fatalf("%d steps, %d calls, memory %q", len(steps), len(b.asked()), lastMemory(calm))
 			}
 			for _, m := range misbehaviours() {

@@ -172,7 +172,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 		if bad := r.Err(); bad != nil {
 			return results, nil, bad
 		}
-		out.JSON = out.JSON && u.Adapter == "" && c.Capabilities().Schema
+		out.JSON = out.JSON && u.Adapter == "" && r.Schema // seen, not only declared
 		// The smaller window of the two, in our tokens, bounds a section; the smaller
 		// factor notices a cut prompt at either.
 		window := u.Window
