@@ -23,6 +23,8 @@ type Models struct {
 	// GateWindow and RewriteWindow are asked for in each call, in the server's
 	// tokens; 0 where a server cannot be asked.
 	GateWindow, RewriteWindow int
+	// Logprobs says that the gate's server gives log-probabilities: see gru.Score.
+	Logprobs bool
 	// Cost is what a call of a model costs, in US dollars; nil: nothing is known.
 	Cost func(model string, promptTokens, completionTokens int) float64
 }
@@ -109,14 +111,14 @@ func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (
 
 // call asks the model's server.
 func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, error) {
-	server, window := m.Gate, m.GateWindow
+	server, window, scored := m.Gate, m.GateWindow, m.Logprobs && (c.Kind == gru.CallDecide || c.Kind == gru.CallGate)
 	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
 		server, window = m.Rewrite, m.RewriteWindow
 	}
 	f.calls.Add(1)
 	start := time.Now()
 	r, err := server.Chat(ctx, llm.ChatRequest{
-		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window,
+		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window, Logprobs: scored,
 	})
 	if err != nil {
 		return answer{}, err
@@ -126,6 +128,9 @@ func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, er
 		PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens,
 		LatencyMS: float64(time.Since(start).Microseconds()) / 1000,
 	}}
+	if scored {
+		a.reply.Score = gru.Score(len(c.Schema) > 0, r.Content, tokens(r.Tokens))
+	}
 	if f.cfg.Redact != nil {
 		a.raw = f.cfg.Redact(a.raw)
 	}
@@ -133,6 +138,18 @@ func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, er
 		a.reply.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
 	}
 	return a, nil
+}
+
+// tokens are a reply's in the terms of the loop.
+func tokens(list []llm.Token) []gru.Token {
+	out := make([]gru.Token, len(list))
+	for i, t := range list {
+		out[i] = gru.Token{Prob: gru.Prob{Text: t.Token, Logprob: t.Logprob}}
+		for _, a := range t.Top {
+			out[i].Top = append(out[i].Top, gru.Prob{Text: a.Token, Logprob: a.Logprob})
+		}
+	}
+	return out
 }
 
 // stopped turns what ended a slice by a model's server into what an operator

@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,45 @@ func TestConstraint(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// logged is a server that may give log-probabilities, or refuse to be asked.
+type logged struct {
+	server
+	gives, refuses bool
+	asked          []bool
+}
+
+func (s *logged) Capabilities() llm.Capabilities { return llm.Capabilities{Logprobs: true} }
+
+func (s *logged) Chat(ctx context.Context, r llm.ChatRequest) (llm.ChatReply, error) {
+	s.asked = append(s.asked, r.Logprobs)
+	if r.Logprobs && s.refuses {
+		return llm.ChatReply{}, fault.New(fault.Invalid, "logprobs are not supported with reasoning models")
+	}
+	out, err := s.server.Chat(ctx, r)
+	if r.Logprobs && s.gives {
+		out.Tokens = []llm.Token{{TokenProb: llm.TokenProb{Token: "ok", Logprob: -0.1}}}
+	}
+	return out, err
+}
+
+// TestLogprobs: they are asked for where they were seen, at the cost of no call.
+func TestLogprobs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		gives, refuses bool
+		asked          []bool
+	}{
+		"given":   {true, false, []bool{true, false}},
+		"not":     {false, false, []bool{true, false}},
+		"refused": {true, true, []bool{true, false, false}},
+	} {
+		s := &logged{server: server{models: []llm.Info{{Model: "small", Window: 16384}}, factor: 1, template: 9}, gives: tc.gives, refuses: tc.refuses}
+		r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Model: "small", Chat: s, Probe: &s.server}, preflight.Needs{Window: 8000, Least: 4000, Count: count})
+		if err != nil || !r.OK || r.Logprobs != (tc.gives && !tc.refuses) || !slices.Equal(s.asked, tc.asked) {
+			t.Errorf("%s: asked %v: %+v %v", name, s.asked, r, err)
+		}
 	}
 }

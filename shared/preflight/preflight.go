@@ -73,7 +73,9 @@ type Result struct {
 	// make the server load the model anew. 0 where it cannot be asked.
 	Ask int `json:"ask,omitempty"`
 	// Schema says that a reply was seen to be held to a JSON Schema.
-	Schema   bool    `json:"schema,omitempty"`
+	Schema bool `json:"schema,omitempty"`
+	// Logprobs says that a reply came with the log-probabilities of its tokens.
+	Logprobs bool    `json:"logprobs,omitempty"`
 	WarmupMS float64 `json:"warmup_ms"` // of the first call, loading the model
 }
 
@@ -132,7 +134,7 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	if control {
 		r.Ask = n.Window
 	}
-	short, err := ask(ctx, s, r.Ask, probeShort)
+	short, err := r.first(ctx, s)
 	r.WarmupMS = float64(time.Since(start).Milliseconds())
 	if err != nil {
 		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
@@ -216,13 +218,33 @@ const probeShort = "Say ok."
 
 var probeLong = strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort
 
+// first is the first call. It asks for log-probabilities where they are declared,
+// and without them where that is refused, as OpenAI's reasoning models do.
+func (r *Result) first(ctx context.Context, s Server) (int, error) {
+	if !s.Chat.Capabilities().Logprobs {
+		return ask(ctx, s, r.Ask, probeShort)
+	}
+	req := request(s, r.Ask, probeShort)
+	req.Logprobs = true
+	got, err := s.Chat.Chat(ctx, req)
+	if fault.Is(err, fault.Invalid) {
+		return ask(ctx, s, r.Ask, probeShort)
+	}
+	r.Logprobs = len(got.Tokens) > 0
+	return got.PromptTokens, err
+}
+
 // ask makes one short call and gives the server's prompt count.
 func ask(ctx context.Context, s Server, window int, text string) (int, error) {
-	r, err := s.Chat.Chat(ctx, llm.ChatRequest{
+	r, err := s.Chat.Chat(ctx, request(s, window, text))
+	return r.PromptTokens, err
+}
+
+func request(s Server, window int, text string) llm.ChatRequest {
+	return llm.ChatRequest{
 		Model: s.Model, Adapter: s.Adapter, User: text, Window: window,
 		Sampling: memory.Sampling{TopP: 1, Seed: 1, MaxTokens: 8},
-	})
-	return r.PromptTokens, err
+	}
 }
 
 // find looks a model up as servers write names: Ollama adds ":latest".

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -40,13 +41,14 @@ type wireForm struct {
 	name string
 	kind models.Kind
 	json bool // it holds replies to a schema
+	odds bool // it gives log-probabilities
 }
 
 var wireForms = []wireForm{
-	{"ollama", models.Ollama, true},
-	{"ollama-unheld", models.Ollama, false}, // takes a schema and ignores it
-	{"openai-tags", models.Compatible, false},
-	{"openai-json", models.VLLM, true},
+	{"ollama", models.Ollama, true, true},
+	{"ollama-unheld", models.Ollama, false, true}, // takes a schema and ignores it
+	{"openai-tags", models.Compatible, false, false},
+	{"openai-json", models.VLLM, true, true},
 }
 
 // asked is a request for a decision as the server saw it.
@@ -62,6 +64,7 @@ type asked struct {
 // may spoil the answer to the n-th decision, counted from 1.
 type brain struct {
 	ignores bool // schemas
+	odds    bool // it was asked for log-probabilities
 
 	sick func(n int, right llmtest.Chat) (play llmtest.Play, answered *llmtest.Chat)
 
@@ -128,7 +131,7 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 	if schema && !b.ignores {
 		text = v.RenderJSON(shape)
 	}
-	right := llmtest.Chat{Content: text, Finish: "stop", Prompt: prompt, Completion: functest.Coarse(text)}
+	right := llmtest.Chat{Content: text, Finish: "stop", Prompt: prompt, Completion: functest.Coarse(text), Tokens: weighed(text)}
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,12 +141,32 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 			play, counts = p, answered
 		}
 	}
+	if want := b.odds && shape != gru.ShapeRewrite; (c.Field("logprobs") == true) != want {
+		play = llmtest.Status(http.StatusBadRequest, fmt.Sprintf("logprobs are %v, want %v", c.Field("logprobs"), want))
+	}
 	a := asked{body: c.Path + " " + string(c.Body), rewrite: shape == gru.ShapeRewrite}
 	if counts != nil {
 		a.answered, a.prompt, a.completion = true, counts.Prompt, counts.Completion
 	}
 	b.log = append(b.log, a)
 	return play
+}
+
+var faultCheck = regexp.MustCompile(`(check>|"check":")(yes|no)`)
+
+// weighed are the tokens of a reply whose check is as likely as the next but one.
+func weighed(text string) []llmtest.Token {
+	at := faultCheck.FindStringSubmatchIndex(text)
+	if at == nil {
+		return []llmtest.Token{{Text: text}}
+	}
+	word, other := text[at[4]:at[5]], "no"
+	if word == "no" {
+		other = "yes"
+	}
+	check := llmtest.Token{Text: word, Logprob: math.Log(0.6)}
+	check.Top = []llmtest.Token{{Text: word, Logprob: check.Logprob}, {Text: other, Logprob: math.Log(0.2)}, {Text: "maybe", Logprob: math.Log(0.1)}}
+	return []llmtest.Token{{Text: text[:at[4]]}, check, {Text: text[at[5]:]}}
 }
 
 // longWinded makes a memory of more than 1,024 tokens by functest.Coarse.
@@ -172,7 +195,7 @@ func faultSession() []byte {
 // faultWorld is the functions with what wire makes of a server's configuration.
 func faultWorld(t *testing.T, b *brain, form wireForm, split bool, tune func(*endpoint.Config)) *functest.World {
 	t.Helper()
-	b.ignores = !form.json
+	b.ignores, b.odds = !form.json, form.odds
 	s := llmtest.New(t)
 	s.Answer(b.answer)
 	cfg := models.Config{
@@ -279,7 +302,11 @@ type misbehaviour struct {
 
 // spoilt is a reply whose content or finish reason is not right.
 func spoilt(name string, spoil func(*llmtest.Chat)) misbehaviour {
-	said := func(c llmtest.Chat) llmtest.Chat { spoil(&c); return c }
+	said := func(c llmtest.Chat) llmtest.Chat {
+		spoil(&c)
+		c.Tokens = weighed(c.Content)
+		return c
+	}
 	return misbehaviour{name: name, once: differs, said: said, play: func(c llmtest.Chat) llmtest.Play { return said(c).Play() }}
 }
 
@@ -479,6 +506,7 @@ func TestAnsweredOnce(t *testing.T) {
 					switch {
 					case tc.spoil != nil && n == 3:
 						tc.spoil(&right)
+						right.Tokens = weighed(right.Content)
 						return right.Play(), &right
 					case n >= tc.from && n < tc.from+tc.fails:
 						return down, nil
@@ -541,10 +569,15 @@ func judge(t *testing.T, w, calm *functest.World, b *brain, mayPend bool) {
 			t.Errorf("step %d is about chunk %d [%d,%d)", g.T, g.I, g.Start, g.End)
 		}
 		if !g.FormatOK || g.Pending {
-			if !mayPend || g.FormatOK || !g.Pending || g.Update || g.Exit || g.MemorySHA != g.MemoryBeforeSHA || evidence[g.T] != 0 {
+			if !mayPend || g.Score != nil || g.FormatOK || !g.Pending || g.Update || g.Exit || g.MemorySHA != g.MemoryBeforeSHA || evidence[g.T] != 0 {
 				t.Errorf("a fault decided: %+v, %d pieces of evidence", g, evidence[g.T])
 			}
 			continue
+		}
+		// What the model gave its word, 0.6 against 0.2; nothing of a server that does
+		// not say.
+		if want := map[bool]float64{true: 0.75, false: 0.25}[g.Update]; (g.Score != nil) != b.odds || b.odds && math.Abs(*g.Score-want) > 1e-9 {
+			t.Errorf("step %d has the score %v", g.T, g.Score)
 		}
 		if g.Update != c.Update || g.ReasonCode != c.ReasonCode || g.Exit != c.Exit || g.Update != (evidence[g.T] > 0) {
 			t.Errorf("step %d decides otherwise than a calm run: %+v", g.T, g)

@@ -183,7 +183,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 			out.WindowTokens = window
 		}
 		if u == m.cfg.Gate {
-			found.GateWindow = r.Ask
+			found.GateWindow, found.Logprobs = r.Ask, r.Logprobs
 		} else {
 			found.RewriteWindow = r.Ask
 		}

@@ -94,8 +94,15 @@ func conversation(t *testing.T, where string, fresh bool) {
 		if a.Content == "" || a.FinishReason != "length" || a.CompletionTokens != 6 || a.PromptTokens < 5 || a.PromptTokens > 40 || a.Latency <= 0 || !json.Valid(a.Raw) {
 			t.Errorf("got %+v", a)
 		}
-		if len(a.First) < 2 || a.First[0].Logprob < a.First[1].Logprob || a.First[0].Logprob > 0 {
-			t.Errorf("first token %v", a.First)
+		text := ""
+		for _, tok := range a.Tokens {
+			text += tok.Token
+			if len(tok.Top) < 2 || tok.Logprob > 0 || tok.Top[0].Logprob < tok.Top[1].Logprob || tok.Top[0].Logprob < tok.Logprob {
+				t.Errorf("token %+v", tok)
+			}
+		}
+		if !strings.Contains(text, a.Content) || len(a.Tokens) != a.CompletionTokens {
+			t.Errorf("%d tokens %q of %q", len(a.Tokens), text, a.Content)
 		}
 		b, err := c.Chat(t.Context(), r)
 		if err != nil {
@@ -135,8 +142,8 @@ func conversation(t *testing.T, where string, fresh bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(r.Choice, a.Content) || len(a.First) == 0 {
-			t.Errorf("%q is none of %q; first token %v", a.Content, r.Choice, a.First)
+		if !slices.Contains(r.Choice, a.Content) || len(a.Tokens) == 0 {
+			t.Errorf("%q is none of %q; %d tokens", a.Content, r.Choice, len(a.Tokens))
 		}
 	})
 	t.Run("window", func(t *testing.T) {
