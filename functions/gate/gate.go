@@ -72,17 +72,20 @@ type Function struct {
 	lines   *lru.Cache[lineKey, memory.Admit]
 	parts   *lru.Cache[heldKey, part]
 	blobs   *lru.Cache[heldKey, string]
-	running sync.Map // project/stream -> struct{}: one slice a stream in this process
-	scrubs  sync.Map // project -> the etag of its scrub state, as last seen
-	paused  sync.Map // project -> Paused: its budget is spent
-	done    sync.Map // project/stream of ad-hoc streams that have folded their one part
+	// answered are replies by step and call: a step whose later call fails, or
+	// whose append is lost, is made again, and is not paid for again.
+	answered *lru.Cache[heldKey, answer]
+	running  sync.Map // project/stream -> struct{}: one slice a stream in this process
+	scrubs   sync.Map // project -> the etag of its scrub state, as last seen
+	paused   sync.Map // project -> Paused: its budget is spent
+	done     sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
 // heldKey names what is cached of texts: under the scrub state that was read
 // before it, so that what a slice brings home late is not used after a scrub.
 type heldKey struct {
 	scrub string // etag; see eventlog.Log.ScrubState
-	name  string // project/stream, or project/sha256
+	name  string // project/stream, project/sha256, or project/stream/t/sha256
 }
 
 // part is a source record with its chunk records: immutable, so it is cached.
@@ -93,12 +96,14 @@ type part struct {
 
 // Sizes of the caches. Nine standing questions read the same parts one after
 // the other; a part of 5,000-token chunks has about 20 KB a chunk, an admit line
-// about 600 bytes.
+// about 600 bytes, a reply at most 8 KB, and a segment that may be lost holds
+// fewer steps than replies are kept.
 const (
 	cursorCache = 1024
 	lineCache   = 4096
 	partCache   = 64
 	blobCache   = 512
+	replyCache  = 1024
 )
 
 // New checks cfg and fills its defaults.
@@ -131,6 +136,9 @@ func New(cfg Config) (*Function, error) {
 		return nil, err
 	}
 	if f.blobs, err = lru.New[heldKey, string](blobCache); err != nil {
+		return nil, err
+	}
+	if f.answered, err = lru.New[heldKey, answer](replyCache); err != nil {
 		return nil, err
 	}
 	return f, nil

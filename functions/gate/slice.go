@@ -117,6 +117,7 @@ func (f *Function) scrubbed(ctx context.Context, project string) (etag string, e
 		f.cursors.Purge()
 		f.parts.Purge()
 		f.blobs.Purge()
+		f.answered.Purge()
 	}
 	return etag, nil
 }

@@ -42,6 +42,7 @@ var Ranks = map[string]int{
 	"shared/llm/endpoint":            3,
 	"shared/llm/embedding":           3,
 	"shared/llm/llmtest":             3,
+	"shared/llm/llmtest/tapetest":    3,
 
 	"shared/objstore/s3store":      4,
 	"shared/objstore/s3serve":      4,

@@ -145,10 +145,11 @@ type Call struct {
 	Attempt      int             // from 1; the second differs in seed and says what was wrong
 
 	in       ChunkInput
-	from, to int     // chunk text [from,to) is the section
-	sofar    tally   // of the calls this step has made before
-	gate     Verdict // of the gate call, or the decision whose candidate is too long
-	tooLong  string  // the candidate over the budget
+	from, to int      // chunk text [from,to) is the section
+	sofar    tally    // of the calls this step has made before
+	gate     Verdict  // of the gate call, or the decision whose candidate is too long
+	score    *float64 // of the same
+	tooLong  string   // the candidate over the budget
 }
 
 // Reply is what a server answered: an input.
@@ -161,6 +162,7 @@ type Reply struct {
 	LatencyMS        float64
 	CostUSD          float64
 	Blob             memory.SHA // where the raw reply stands
+	Score            *float64   // of its check; see Score. nil where it cannot be told
 }
 
 // tally adds up what a step's calls cost.

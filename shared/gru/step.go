@@ -137,11 +137,18 @@ func emit(s State, recs []Record) (State, []Effect) {
 func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	call := s.Call
 	sofar := call.sofar.add(call, r)
+	score := call.score
+	if call.Kind == CallDecide || call.Kind == CallGate {
+		score = r.Score
+	}
 	done := func(d Decision, candidate string) (State, []Effect) {
+		if d.FormatOK {
+			d.Score = score
+		}
 		return conclude(s, cfg, p, call, r, sofar, d, candidate)
 	}
 	follow := func(c Call, mem, complaint string) (State, []Effect) {
-		c.in, c.from, c.to, c.sofar = call.in, call.from, call.to, sofar
+		c.in, c.from, c.to, c.sofar, c.score = call.in, call.from, call.to, sofar, score
 		return issue(s, cfg, &c, mem, complaint)
 	}
 	m := cfg.Model

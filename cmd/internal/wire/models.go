@@ -86,8 +86,8 @@ type modelServers struct {
 }
 
 // newModelServers makes the clients; it sends nothing. nil where no gate model is
-// configured.
-func newModelServers(cfg models.Config, count func(string) int, logger *slog.Logger, getenv func(string) string) (*modelServers, error) {
+// configured. tune changes deadlines and pauses, which tests have shorter.
+func newModelServers(cfg models.Config, count func(string) int, logger *slog.Logger, getenv func(string) string, tune ...func(*endpoint.Config)) (*modelServers, error) {
 	if cfg.Gate == nil {
 		return nil, nil
 	}
@@ -96,7 +96,7 @@ func newModelServers(cfg models.Config, count func(string) int, logger *slog.Log
 		if !m.uses(e.Name) {
 			continue
 		}
-		c, err := newServer(e, endpoint.NewSecret(getenv(e.KeyEnv)))
+		c, err := newServer(e, endpoint.NewSecret(getenv(e.KeyEnv)), tune...)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (m *modelServers) uses(name string) bool {
 	return m.cfg.Gate.Endpoint == name || m.cfg.Rewrite != nil && m.cfg.Rewrite.Endpoint == name
 }
 
-func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
+func newServer(e models.Endpoint, key endpoint.Secret, tune ...func(*endpoint.Config)) (server, error) {
 	auth := endpoint.Auth(e.Auth)
 	kind := endpoint.OpenAI
 	if e.Kind == models.Ollama {
@@ -118,7 +118,11 @@ func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
 	if auth != endpoint.None && key.Empty() {
 		return nil, fault.At(fault.Invalid, "endpoint "+e.Name, "set "+e.KeyEnv+", or auth: none", "it wants a key by %s, and %s is empty", auth, e.KeyEnv)
 	}
-	ep, err := endpoint.Open(endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: auth, Key: key, InFlight: e.InFlight})
+	c := endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: auth, Key: key, InFlight: e.InFlight}
+	for _, f := range tune {
+		f(&c)
+	}
+	ep, err := endpoint.Open(c)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +173,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 		if bad := r.Err(); bad != nil {
 			return results, nil, bad
 		}
-		out.JSON = out.JSON && u.Adapter == "" && c.Capabilities().Schema
+		out.JSON = out.JSON && u.Adapter == "" && r.Schema // seen, not only declared
 		// The smaller window of the two, in our tokens, bounds a section; the smaller
 		// factor notices a cut prompt at either.
 		window := u.Window
@@ -180,7 +184,7 @@ func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _
 			out.WindowTokens = window
 		}
 		if u == m.cfg.Gate {
-			found.GateWindow = r.Ask
+			found.GateWindow, found.Logprobs = r.Ask, r.Logprobs
 		} else {
 			found.RewriteWindow = r.Ask
 		}
