@@ -152,18 +152,6 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestWilson: of 17 in 412 (an own corpus of GRU-Mem's kind), by the formula.
-func TestWilson(t *testing.T) {
-	t.Parallel()
-	got := cost.Wilson(17, 412)
-	if diff := cmp.Diff([2]float64{.0259, .0651}, got, cmpopts.EquateApprox(0, .0005)); diff != "" {
-		t.Error(diff)
-	}
-	if got := cost.Wilson(0, 10); got[0] != 0 || got[1] < .25 || got[1] > .30 {
-		t.Errorf("0 of 10: %v", got)
-	}
-}
-
 // TestEstimateHolds: what work did cost lies in the range that was given before it,
 // with nothing known and with a past.
 func TestEstimateHolds(t *testing.T) {

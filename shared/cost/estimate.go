@@ -1,6 +1,10 @@
 package cost
 
-import "math"
+import (
+	"math"
+
+	"github.com/mneme-ai/mneme/shared/agree"
+)
 
 // Work is what is to be estimated: chunks that a stream will read.
 type Work struct {
@@ -75,8 +79,8 @@ func Estimate(w Work) Range {
 	mem := [2]float64{float64(min(w.MemoryNow, w.MemoryBudget)), float64(w.MemoryBudget)}
 	if s := w.Seen; s != nil && len(s.completion) >= leastSteps {
 		r.Steps = len(s.completion)
-		open = Wilson(s.Open, s.Steps)
-		again = Wilson(s.Retried, s.Steps)
+		open = agree.Wilson(s.Open, s.Steps)
+		again = agree.Wilson(s.Retried, s.Steps)
 		reply = [2]float64{Quantile(s.completion, .05), Quantile(s.completion, .95)}
 		mem = [2]float64{min(Quantile(s.memory, .05), mem[0]), max(Quantile(s.memory, .95), mem[0])}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mneme-ai/mneme/shared/agree"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -111,7 +112,7 @@ func (f *Figures) Report() Report {
 	}
 	n := float64(f.Steps)
 	r.UpdateRate, r.FormatRate = float64(f.Open)/n, float64(f.BadFormat)/n
-	r.UpdateCI = Wilson(f.Open, f.Steps)
+	r.UpdateCI = agree.Wilson(f.Open, f.Steps)
 	r.MemoryP50, r.MemoryP95, r.MemoryMax = Quantile(f.memory, .5), Quantile(f.memory, .95), slices.Max(f.memory)
 	r.MemorySlope = slope(f.ts, f.memory)
 	r.LatencyP50, r.LatencyP95 = Quantile(f.latency, .5), Quantile(f.latency, .95)
@@ -130,18 +131,6 @@ func Quantile(xs []float64, q float64) float64 {
 	s := slices.Clone(xs)
 	slices.Sort(s)
 	return s[min(max(int(math.Ceil(q*float64(len(s))))-1, 0), len(s)-1)]
-}
-
-// Wilson is the 95 % interval of a share k/n (Wilson, 1927); [0,1] of none.
-func Wilson(k, n int) [2]float64 {
-	if n == 0 {
-		return [2]float64{0, 1}
-	}
-	const z = 1.959964
-	p, m := float64(k)/float64(n), float64(n)
-	mid := p + z*z/(2*m)
-	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return [2]float64{max(0, (mid-half)/(1+z*z/m)), min(1, (mid+half)/(1+z*z/m))}
 }
 
 // slope is that of the line of least squares; 0 of fewer than two points.

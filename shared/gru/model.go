@@ -150,6 +150,7 @@ type Call struct {
 	gate     Verdict  // of the gate call, or the decision whose candidate is too long
 	score    *float64 // of the same
 	tooLong  string   // the candidate over the budget
+	asked    *Call    // the gate call that this rewrite follows
 }
 
 // Reply is what a server answered: an input.

@@ -189,7 +189,7 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		return done(Decision{FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonClosed, Reason: "the model found nothing about the question"}, "")
 	}
 	if call.Kind == CallGate {
-		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v}, mem, "")
+		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v, asked: call}, mem, "")
 	}
 	dropped := 0
 	if m.Checks {
