@@ -12,6 +12,7 @@ var Ranks = map[string]int{
 
 	"testdata/transcripts": 0, // embedded sample sessions
 
+	"shared/baseurl":    1,
 	"shared/event":      1,
 	"shared/token":      1,
 	"shared/derived":    1,

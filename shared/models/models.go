@@ -8,7 +8,7 @@
 //	endpoints:
 //	  - name: local
 //	    url: http://127.0.0.1:11434
-//	    kind: ollama               # ollama, vllm, openai, openrouter, openai-compatible
+//	    kind: ollama               # ollama, vllm, openai, openrouter, openai-compatible; by the URL where it is left out
 //	  - name: router
 //	    url: https://openrouter.ai/api/v1
 //	    kind: openrouter
@@ -29,11 +29,10 @@
 package models
 
 import (
-	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/baseurl"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
@@ -53,31 +52,32 @@ const (
 	DefaultKeyEnv = "LLM_API_KEY"
 )
 
-// Kind is which wire an endpoint speaks, and what it can be asked for.
-type Kind string
+// Kind and Auth are those of a base URL; see baseurl for the defaults.
+type (
+	Kind = baseurl.Kind
+	Auth = baseurl.Auth
+)
 
 // The kinds of endpoints.
 const (
-	Ollama     Kind = "ollama" // its native API
-	VLLM       Kind = "vllm"
-	OpenAI     Kind = "openai"
-	OpenRouter Kind = "openrouter"
-	Compatible Kind = "openai-compatible" // any other that speaks /v1/chat/completions
+	Ollama     = baseurl.Ollama
+	VLLM       = baseurl.VLLM
+	OpenAI     = baseurl.OpenAI
+	OpenRouter = baseurl.OpenRouter
+	Compatible = baseurl.Compatible
 )
-
-var kinds = map[Kind]bool{Ollama: true, VLLM: true, OpenAI: true, OpenRouter: true, Compatible: true}
-
-// Auth is how an endpoint wants its key.
-type Auth string
 
 // The ways to send a key.
 const (
-	Bearer Auth = "bearer" // Authorization: Bearer KEY
-	APIKey Auth = "apikey" // apikey: KEY, as gateways want it
-	None   Auth = "none"
+	Bearer = baseurl.Bearer
+	APIKey = baseurl.APIKey
+	None   = baseurl.None
 )
 
-var auths = map[Auth]bool{Bearer: true, APIKey: true, None: true}
+var (
+	kinds = map[Kind]bool{Ollama: true, VLLM: true, OpenAI: true, OpenRouter: true, Compatible: true}
+	auths = map[Auth]bool{Bearer: true, APIKey: true, None: true}
+)
 
 // Endpoint is one server.
 type Endpoint struct {
@@ -136,14 +136,12 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	kind := Compatible
 	if base == "" {
 		base, kind = "http://127.0.0.1:11434", Ollama
-	} else if u, err := url.Parse(base); err == nil {
-		switch {
-		case u.Path == "" && (u.Port() == "11434" || isLocal(u.Hostname())): // the OpenAI form has a path
+	} else if u, err := baseurl.Parse(base); err == nil {
+		switch kind = baseurl.KindOf(u); { // the OpenAI form has a path
+		case u.Path == "" && baseurl.Local(u.Hostname()):
 			kind = Ollama
-		case u.Hostname() == "openrouter.ai":
-			kind = OpenRouter
-		case u.Hostname() == "api.openai.com":
-			kind = OpenAI
+		case u.Path != "" && kind == Ollama:
+			kind = Compatible
 		}
 	}
 	window := DefaultWindow
@@ -168,37 +166,19 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-func isLocal(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
-}
-
 // fill checks an endpoint and fills what it leaves out.
 func (e *Endpoint) fill() error {
-	u, err := url.Parse(e.URL)
-	switch {
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return fault.New(fault.Invalid, "the url must be http:// or https:// and a host")
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return fault.New(fault.Invalid, "the url must not hold a user, a query or a fragment: name the key by key_env")
+	u, err := baseurl.Parse(e.URL)
+	if err != nil {
+		return err
 	}
-	local := isLocal(u.Hostname())
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsLinkLocalUnicast() {
-		return fault.New(fault.Invalid, "link-local addresses are not called")
-	}
+	local := baseurl.Local(u.Hostname())
 	e.URL = strings.TrimRight(e.URL, "/")
 	if e.Kind == "" {
-		e.Kind = Compatible
+		e.Kind = baseurl.KindOf(u)
 	}
-	if e.Auth == "" { // brief D5
-		switch {
-		case u.Hostname() == "openrouter.ai", u.Hostname() == "api.openai.com":
-			e.Auth = Bearer
-		case local:
-			e.Auth = None
-		default:
-			e.Auth = APIKey
-		}
+	if e.Auth == "" {
+		e.Auth = baseurl.AuthOf(u)
 	}
 	if e.KeyEnv == "" {
 		e.KeyEnv = DefaultKeyEnv
