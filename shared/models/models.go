@@ -22,6 +22,9 @@
 //	rewrite:                       # asked for open gates alone; left out: the gate's model writes too
 //	  endpoint: router
 //	  model: qwen/qwen-2.5-72b-instruct
+//	projects:                      # what decides in these, in the place of both above
+//	  notes: {gate: {endpoint: local, model: "qwen2.5:7b-instruct"}}
+//	  private: {gate: none}        # the built-in policy, no model
 //	prices:                        # US dollars for a million tokens
 //	  qwen/qwen-2.5-72b-instruct: {prompt: 0.12, completion: 0.39}
 //
@@ -103,8 +106,9 @@ type Price struct{ Prompt, Completion float64 }
 // Config is the whole file.
 type Config struct {
 	Endpoints []Endpoint
-	Gate      *Use // nil: the built-in policy decides
-	Rewrite   *Use // nil: Gate writes too
+	Gate      *Use              // nil: the built-in policy decides
+	Rewrite   *Use              // nil: Gate writes too
+	Projects  map[string]Choice // what decides in these in the place of Gate and Rewrite
 	Prices    map[string]Price
 }
 
@@ -203,7 +207,9 @@ func Parse(name string, data []byte) (c Config, err error) {
 		return c, err
 	}
 	c.Prices = map[string]Price{}
-	uses := map[string]*strictyaml.Node{}
+	var general Choice
+	fields, checkGeneral := choice(f, &general)
+	readProjects, checkProjects := projects(f, &c)
 	err = f.Mapping(root, "a file of models", strictyaml.Fields{
 		"endpoints": func(n *strictyaml.Node) error {
 			return f.Sequence(n, "endpoints", maxEndpoints, func(n *strictyaml.Node) error {
@@ -218,12 +224,7 @@ func Parse(name string, data []byte) (c Config, err error) {
 				return nil
 			})
 		},
-		"gate": func(n *strictyaml.Node) (err error) { uses["gate"] = n; c.Gate, err = use(f, n, "gate"); return err },
-		"rewrite": func(n *strictyaml.Node) (err error) {
-			uses["rewrite"] = n
-			c.Rewrite, err = use(f, n, "rewrite")
-			return err
-		},
+		"gate": fields["gate"], "rewrite": fields["rewrite"], "projects": readProjects,
 		"prices": func(n *strictyaml.Node) error {
 			return f.Each(n, "prices", "a mapping of models", func(k, v *strictyaml.Node) error {
 				var p Price
@@ -239,16 +240,11 @@ func Parse(name string, data []byte) (c Config, err error) {
 	if err != nil {
 		return c, err
 	}
-	for what, u := range map[string]*Use{"gate": c.Gate, "rewrite": c.Rewrite} {
-		if u == nil {
-			continue
+	c.Gate, c.Rewrite = general.Gate, general.Rewrite
+	for _, check := range []func(*Config) error{checkGeneral, checkProjects} {
+		if err := check(&c); err != nil {
+			return c, err
 		}
-		if _, ok := c.Endpoint(u.Endpoint); !ok {
-			return c, f.Fault(uses[what], "name one that stands under endpoints", "%s: no endpoint %q", what, u.Endpoint)
-		}
-	}
-	if c.Rewrite != nil && c.Gate == nil {
-		return c, f.Fault(uses["rewrite"], "name the gate's model too", "rewrite without gate")
 	}
 	return c, nil
 }

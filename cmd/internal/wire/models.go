@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,54 +72,79 @@ type server interface {
 	llm.Prober
 }
 
-// modelServers are the configured endpoints and what was last found at them.
-type modelServers struct {
-	cfg     models.Config
-	count   func(string) int
-	logger  *slog.Logger
-	clients map[string]server
-
-	mu      sync.Mutex
-	at      time.Time
-	found   *gate.Models
-	results []preflight.Result
-	err     error
+// served is one model at one endpoint.
+type served struct {
+	models.Endpoint
+	models.Use
 }
 
-// newModelServers makes the clients; it sends nothing. nil where no gate model is
-// configured.
+// key tells apart what is looked at: a window is asked for in the calls.
+func (s served) key() string {
+	return strings.Join([]string{s.Name, s.URL, s.Model, s.Adapter, strconv.Itoa(s.Window)}, "\n")
+}
+
+// modelServers are the configured endpoints and what was last found of each
+// model that decides. One that does not answer holds up nobody but those whom it
+// decides for.
+type modelServers struct {
+	cfg    models.Config
+	count  func(string) int
+	logger *slog.Logger
+	getenv func(string) string
+
+	mu      sync.Mutex
+	clients map[string]server // by name of the endpoint
+	looks   map[string]*look  // by served.key
+}
+
+// look is what was last found of one model.
+type look struct {
+	turn   chan struct{} // one looks at a time; the others wait, and see what it saw
+	at     time.Time     // zero: not looked at
+	result preflight.Result
+}
+
+// newModelServers makes the clients of all models that decide; it sends nothing.
+// nil where no endpoint is configured.
 func newModelServers(cfg models.Config, count func(string) int, logger *slog.Logger, getenv func(string) string) (*modelServers, error) {
-	if cfg.Gate == nil {
+	if len(cfg.Endpoints) == 0 {
 		return nil, nil
 	}
-	m := &modelServers{cfg: cfg, count: count, logger: logger, clients: map[string]server{}}
-	for _, e := range cfg.Endpoints {
-		if !m.uses(e.Name) {
-			continue
-		}
-		c, err := newServer(e, endpoint.NewSecret(getenv(e.KeyEnv)))
-		if err != nil {
+	m := &modelServers{cfg: cfg, count: count, logger: logger, getenv: getenv, clients: map[string]server{}, looks: map[string]*look{}}
+	for _, u := range cfg.Uses() {
+		e, _ := cfg.Endpoint(u.Endpoint)
+		if _, err := m.client(e); err != nil {
 			return nil, err
 		}
-		m.clients[e.Name] = c
 	}
 	return m, nil
 }
 
-func (m *modelServers) uses(name string) bool {
-	return m.cfg.Gate.Endpoint == name || m.cfg.Rewrite != nil && m.cfg.Rewrite.Endpoint == name
+// client is the client of an endpoint, made when it is first asked for: one that
+// decides nowhere may lack its key.
+func (m *modelServers) client(e models.Endpoint) (server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, ok := m.clients[e.Name]; ok {
+		return c, nil
+	}
+	c, err := newServer(e, endpoint.NewSecret(m.getenv(e.KeyEnv)))
+	if err != nil {
+		return nil, err
+	}
+	m.clients[e.Name] = c
+	return c, nil
 }
 
 func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
-	auth := endpoint.Auth(e.Auth)
 	kind := endpoint.OpenAI
 	if e.Kind == models.Ollama {
 		kind = endpoint.Ollama
 	}
-	if auth != endpoint.None && key.Empty() {
-		return nil, fault.At(fault.Invalid, "endpoint "+e.Name, "set "+e.KeyEnv+", or auth: none", "it wants a key by %s, and %s is empty", auth, e.KeyEnv)
+	if e.Auth != endpoint.None && key.Empty() {
+		return nil, fault.At(fault.Invalid, "endpoint "+e.Name, "set "+e.KeyEnv+", or auth: none", "it wants a key by %s, and %s is empty", e.Auth, e.KeyEnv)
 	}
-	ep, err := endpoint.Open(endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: auth, Key: key, InFlight: e.InFlight})
+	ep, err := endpoint.Open(endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: e.Auth, Key: key, InFlight: e.InFlight})
 	if err != nil {
 		return nil, err
 	}
@@ -128,92 +155,120 @@ func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
 	return openaiapi.New(ep, openaiapi.Config{Dialect: dialect})
 }
 
-// look runs the preflight, unless a recent one stands.
-func (m *modelServers) look(ctx context.Context) ([]preflight.Result, *gate.Models, error) {
+// look runs the preflight of one model, unless what was found lately counts:
+// for looksGood where it was good, else for again.
+func (m *modelServers) look(ctx context.Context, s served, again time.Duration) (preflight.Result, error) {
+	c, err := m.client(s.Endpoint)
+	if err != nil {
+		return preflight.Result{}, err
+	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	good := looksGood
-	if m.err != nil {
-		good = lookAgain
+	l := m.looks[s.key()]
+	if l == nil {
+		l = &look{turn: make(chan struct{}, 1)}
+		m.looks[s.key()] = l
 	}
-	if !m.at.IsZero() && time.Since(m.at) < good {
-		return m.results, m.found, m.err
+	m.mu.Unlock()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return preflight.Result{}, fault.As(fault.Unavailable, context.Cause(ctx))
 	}
-	results, found, err := m.check(ctx)
-	if ctx.Err() != nil {
-		return results, nil, fault.As(fault.Unavailable, context.Cause(ctx))
+	counts := looksGood
+	if !l.result.OK {
+		counts = again
 	}
-	m.at, m.results, m.found, m.err = time.Now(), results, found, err
-	for _, r := range results {
-		m.logger.InfoContext(ctx, "model looked at", slog.String("model", r.Server), slog.Bool("ok", r.OK), slog.Int("window", r.Window), slog.Float64("token_factor", r.TokenFactor))
+	if !l.at.IsZero() && time.Since(l.at) < counts {
+		return l.result, nil
 	}
-	return results, found, err
+	r, err := preflight.Check(ctx, preflight.Server{Endpoint: s.Name, Kind: string(s.Kind), Model: s.Model, Adapter: s.Adapter, Chat: c, Probe: c},
+		preflight.Needs{Window: s.Window, Least: min(leastWindow, s.Window), Count: m.count})
+	if err != nil {
+		return r, fault.As(fault.Unavailable, err) // of a context that ended
+	}
+	l.at, l.result = time.Now(), r
+	m.logger.InfoContext(ctx, "model looked at", slog.String("model", r.Server), slog.Bool("ok", r.OK), slog.Int("window", r.Window), slog.Float64("token_factor", r.TokenFactor))
+	return r, nil
 }
 
-func (m *modelServers) check(ctx context.Context) (results []preflight.Result, _ *gate.Models, err error) {
-	uses := []*models.Use{m.cfg.Gate}
-	if m.cfg.Rewrite != nil {
-		uses = append(uses, m.cfg.Rewrite)
-	}
+// decide makes what decides of one model, or of a gate model and a rewrite model.
+func (m *modelServers) decide(ctx context.Context, by []served, again time.Duration) (*gate.Models, error) {
 	found := &gate.Models{Cost: m.cfg.Cost}
 	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true, TokenFactor: math.Inf(1)}
-	for _, u := range uses {
-		e, _ := m.cfg.Endpoint(u.Endpoint)
-		c := m.clients[u.Endpoint]
-		r, err := preflight.Check(ctx, preflight.Server{Endpoint: e.Name, Kind: string(e.Kind), Model: u.Model, Adapter: u.Adapter, Chat: c, Probe: c}, preflight.Needs{Window: u.Window, Least: min(leastWindow, u.Window), Count: m.count})
+	for i, s := range by {
+		r, err := m.look(ctx, s, again)
+		if err == nil {
+			err = r.Err()
+		}
 		if err != nil {
-			return results, nil, err
+			return nil, err
 		}
-		results = append(results, r)
-		if bad := r.Err(); bad != nil {
-			return results, nil, bad
+		c, err := m.client(s.Endpoint)
+		if err != nil {
+			return nil, err
 		}
-		out.JSON = out.JSON && u.Adapter == "" && c.Capabilities().Schema
+		out.JSON = out.JSON && s.Adapter == "" && c.Capabilities().Schema
 		// The smaller window of the two, in our tokens, bounds a section; the smaller
 		// factor notices a cut prompt at either.
-		window := u.Window
+		window := s.Window
 		if r.Window > 0 {
 			window = min(window, int(float64(r.Window-r.TemplateTokens)/max(r.TokenFactor, 1)))
 		}
 		if out.WindowTokens == 0 || window < out.WindowTokens {
 			out.WindowTokens = window
 		}
-		if u == m.cfg.Gate {
-			found.GateWindow = r.Ask
+		if i == 0 {
+			out.Name, out.Adapter = s.Model, s.Adapter
+			found.Gate, found.GateWindow = c, r.Ask
 		} else {
-			found.RewriteWindow = r.Ask
+			out.Policy, out.Rewrite = "model/split", s.Model
+			found.Rewrite, found.RewriteWindow = c, r.Ask
 		}
 		out.TemplateTokens = max(out.TemplateTokens, r.TemplateTokens)
 		out.TokenFactor = min(out.TokenFactor, r.TokenFactor)
 	}
-	out.Name, out.Adapter = m.cfg.Gate.Model, m.cfg.Gate.Adapter
-	found.Gate = m.clients[m.cfg.Gate.Endpoint]
-	if m.cfg.Rewrite != nil {
-		out.Policy, out.Rewrite = "model/split", m.cfg.Rewrite.Model
-		found.Rewrite = m.clients[m.cfg.Rewrite.Endpoint]
-	}
 	out.ReplyTokens = min(replyTokens, out.WindowTokens/4)
 	found.Model = out
-	return results, found, nil
+	return found, nil
+}
+
+// serving is where the models of uses are.
+func (m *modelServers) serving(uses []*models.Use) []served {
+	out := make([]served, 0, len(uses))
+	for _, u := range uses {
+		e, _ := m.cfg.Endpoint(u.Endpoint) // the file was checked
+		out = append(out, served{e, *u})
+	}
+	return out
 }
 
 // models is gate.Config.Models.
-func (m *modelServers) models(ctx context.Context, _ string) (*gate.Models, error) {
-	_, found, err := m.look(ctx)
-	return found, err
+func (m *modelServers) models(ctx context.Context, project string) (*gate.Models, error) {
+	by := m.serving(m.cfg.For(project).Uses())
+	if len(by) == 0 {
+		return nil, nil
+	}
+	return m.decide(ctx, by, lookAgain)
 }
 
-// doctor is gate.Config.Doctor: what was found, good or not.
+// doctor is gate.Config.Doctor: what was found of each model, good or not.
 func (m *modelServers) doctor(ctx context.Context) ([]preflight.Result, error) {
-	results, _, err := m.look(ctx)
-	if len(results) > 0 && ctx.Err() == nil {
-		return results, nil
+	var out []preflight.Result
+	for _, s := range m.serving(m.cfg.Uses()) {
+		r, err := m.look(ctx, s, lookAgain)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, r)
 	}
-	return results, err
+	return out, nil
 }
 
 // Close gives up model loads under way.
 func (m *modelServers) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, c := range m.clients {
 		if c, ok := c.(interface{ Close() }); ok {
 			c.Close()
