@@ -129,7 +129,7 @@ func Refused(a netip.Addr) bool {
 // RefusedHost is Refused of a host that is an address; a name is refused by what
 // it resolves to.
 func RefusedHost(host string) bool {
-	a, err := netip.ParseAddr(host)
+	a, err := netip.ParseAddr(name(host))
 	return err == nil && Refused(a)
 }
 

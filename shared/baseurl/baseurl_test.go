@@ -74,6 +74,7 @@ func TestRefused(t *testing.T) {
 		"http://[64:ff9b::169.254.169.254]/v1":       "link-local",
 		"http://[2002:a9fe:a9fe::1]/v1":              "link-local",
 		"http://[fd00:ec2::254]/latest/meta-data":    "link-local",
+		"http://169.254.169.254.:80/v1":              "link-local",
 		"http://224.0.0.1/v1":                        "link-local",
 		" https://169.254.169.254/computeMetadata/ ": "link-local",
 	} {

@@ -63,6 +63,8 @@ type Config struct {
 	Kind Kind // default by the URL: port 11434 is Ollama
 	Auth Auth // default by the URL, see shared/baseurl
 	Key  Secret
+	// Loopback dials this machine alone, whatever a name resolves to.
+	Loopback bool
 
 	InFlight int // calls at a time; default 2 on loopback, 4 elsewhere
 

@@ -12,13 +12,24 @@ import (
 	"github.com/mneme-ai/mneme/shared/baseurl"
 )
 
-// errRefused marks an address that is not dialled.
-var errRefused = errors.New("a link-local address")
+// These mark an address that is not dialled.
+var (
+	errRefused   = errors.New("a link-local address")
+	errElsewhere = errors.New("another machine")
+)
 
 // refused says why an address is not dialled; nil when it may be.
 func refused(a netip.Addr) error {
 	if baseurl.Refused(a) {
 		return errRefused
+	}
+	return nil
+}
+
+// elsewhere refuses every address but those of this machine.
+func elsewhere(a netip.Addr) error {
+	if !a.Unmap().IsLoopback() {
+		return errElsewhere
 	}
 	return nil
 }
