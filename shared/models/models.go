@@ -32,6 +32,7 @@
 package models
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -110,6 +111,9 @@ type Config struct {
 	Rewrite   *Use              // nil: Gate writes too
 	Projects  map[string]Choice // what decides in these in the place of Gate and Rewrite
 	Prices    map[string]Price
+	// FreeURLs lets a request name any base URL of this machine; it is no part of
+	// the file (MNEME_ALLOW_URLS).
+	FreeURLs bool
 }
 
 // Endpoint finds one by name.
@@ -141,12 +145,7 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if base == "" {
 		base, kind = "http://127.0.0.1:11434", Ollama
 	} else if u, err := baseurl.Parse(base); err == nil {
-		switch kind = baseurl.KindOf(u); { // the OpenAI form has a path
-		case u.Path == "" && baseurl.Local(u.Hostname()):
-			kind = Ollama
-		case u.Path != "" && kind == Ollama:
-			kind = Compatible
-		}
+		kind = kindOf(u)
 	}
 	window := DefaultWindow
 	if w := getenv("MNEME_GATE_WINDOW"); w != "" {
@@ -168,6 +167,19 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
 	}
 	return c, nil
+}
+
+// kindOf is the kind of a URL that nobody can say more of: the OpenAI form has a
+// path, an Ollama on this machine has none, whatever its port.
+func kindOf(u *url.URL) Kind {
+	kind, path := baseurl.KindOf(u), strings.TrimRight(u.Path, "/")
+	switch {
+	case path == "" && baseurl.Local(u.Hostname()):
+		return Ollama
+	case path != "" && kind == Ollama:
+		return Compatible
+	}
+	return kind
 }
 
 // fill checks an endpoint and fills what it leaves out.
