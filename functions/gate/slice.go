@@ -36,16 +36,8 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		Level: memory.L1, BudgetTokens: s.BudgetTokens, ExitGate: s.ExitGate,
 		Count: f.cfg.Count, Redact: f.cfg.Redact, Policy: f.cfg.Policy,
 	}
-	m, err := f.models(ctx, project)
-	if err != nil {
-		return eventlog.Head{}, err
-	}
-	if m != nil {
-		cfg.Policy, cfg.Model = nil, &m.Model
-		if err := cfg.Check(); err != nil {
-			return eventlog.Head{}, err
-		}
-	}
+	var m *Models
+	looked := false
 	after := w.next.Admit
 	if s.Only != 0 {
 		after = max(after, s.Only-1)
@@ -60,6 +52,12 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		}
 		if over = w.moved && f.cfg.Now().After(deadline); over {
 			break
+		}
+		if !looked {
+			if m, err = f.ready(ctx, project, s, cfg); err != nil {
+				return eventlog.Head{}, err
+			}
+			looked = true
 		}
 		done, err := f.fold(ctx, w, cfg, m, line, deadline)
 		if err != nil {

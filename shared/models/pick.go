@@ -86,7 +86,7 @@ func (p *Pick) Servers() []*Server {
 
 // modelName is how servers name models and adapters. It is bounded as it stands
 // in every gate record.
-var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}$`)
+var modelName = regexp.MustCompile(`^[A-Za-z0-9@_][A-Za-z0-9._:/@+-]{0,199}$`)
 
 // Pick resolves what a request says in a project; nil where it says nothing. A
 // base URL must be that of a configured endpoint, or one of this machine where
@@ -132,7 +132,7 @@ func (c *Config) Pick(project string, r Request) (*Pick, error) {
 	var err error
 	switch {
 	case r.GateModel != "":
-		p.Gate, err = c.server("gate_base_url", r.GateModel, r.GateBaseURL, own, own.Gate)
+		p.Gate, err = c.server(gateField, "gate_base_url", r.GateModel, r.GateBaseURL, own, own.Gate)
 	case own.Gate == nil:
 		return bad("rewrite_model", "send gate_model too", "no model gates in project %s", project)
 	default:
@@ -152,7 +152,7 @@ func (c *Config) Pick(project string, r Request) (*Pick, error) {
 	if at == nil && r.RewriteBaseURL == "" {
 		r.RewriteBaseURL = p.Gate.URL
 	}
-	if p.Rewrite, err = c.server("rewrite_base_url", r.RewriteModel, r.RewriteBaseURL, own, at); err != nil {
+	if p.Rewrite, err = c.server("rewrite_model", "rewrite_base_url", r.RewriteModel, r.RewriteBaseURL, own, at); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -160,23 +160,23 @@ func (c *Config) Pick(project string, r Request) (*Pick, error) {
 
 // server is a model at a base URL, else where at is, else at the only endpoint
 // there is.
-func (c *Config) server(field, model, base string, own Choice, at *Use) (*Server, error) {
+func (c *Config) server(modelField, urlField, model, base string, own Choice, at *Use) (*Server, error) {
 	var e Endpoint
 	switch {
 	case base != "":
 		u, err := baseurl.Parse(base)
 		if err != nil {
-			return nil, fault.At(fault.Invalid, "field "+field, c.listed(), "%v", err)
+			return nil, fault.At(fault.Invalid, "field "+urlField, c.listed(), "%v", err)
 		}
 		if e, err = c.at(u, own); err != nil {
-			return nil, fault.At(fault.Invalid, "field "+field, fault.HintOf(err), "%v", err)
+			return nil, fault.At(fault.Invalid, "field "+urlField, fault.HintOf(err), "%v", err)
 		}
 	case at != nil:
 		e, _ = c.Endpoint(at.Endpoint)
 	case len(c.Endpoints) == 1:
 		e = c.Endpoints[0]
 	default:
-		return nil, fault.At(fault.Invalid, "field "+field, c.listed(), "the project has no endpoint of its own to look for %s at", model)
+		return nil, fault.At(fault.Invalid, "field "+modelField, "send "+urlField+" too; "+c.listed(), "the project has no endpoint of its own to look for it at")
 	}
 	s := &Server{Endpoint: e.Name, URL: same(e.URL), Model: model}
 	for _, u := range c.known(own) {

@@ -75,7 +75,7 @@ func TestPickRefused(t *testing.T) {
 		"link-local":             {"shop", models.Request{Model: "m", GateBaseURL: "http://169.254.169.254/"}, "gate_base_url", "link-local", list},
 		"a key in it":            {"shop", models.Request{Model: "m", GateBaseURL: "https://me:sk-secret@openrouter.ai/api/v1"}, "gate_base_url", "must not hold a user", list},
 		"an unknown second URL":  {"shop", models.Request{GateModel: "m", RewriteModel: "r", RewriteBaseURL: "https://evil.example/v1"}, "rewrite_base_url", "only endpoints", list},
-		"no endpoint of its own": {"private", models.Request{Model: "m"}, "gate_base_url", "no endpoint of its own", list},
+		"no endpoint of its own": {"private", models.Request{Model: "m"}, "model", "no endpoint of its own", "send gate_base_url too; configured: " + list},
 		"no gate of its own":     {"private", models.Request{RewriteModel: "m"}, "rewrite_model", "no model gates in project private", "gate_model"},
 		"both forms":             {"shop", models.Request{Model: "m", RewriteModel: "r"}, "model", "another one is named too", "gate_model and rewrite_model"},
 		"one at two places":      {"shop", models.Request{Model: "m", RewriteBaseURL: "http://127.0.0.1:11434"}, "rewrite_base_url", "one model for all", "gate_model"},

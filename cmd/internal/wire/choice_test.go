@@ -16,13 +16,14 @@ import (
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 )
 
 // judging is a model server of the OpenAI form whose models open the gate where
-// a section holds a fact, and whose memory is the fact. It keeps what came.
+// a section holds a fact, and whose memory is the facts. It keeps what came.
 type judging struct {
 	*httptest.Server
 	names []string // of its models
@@ -95,8 +96,10 @@ func (a arrival) reply() string {
 		return "ok"
 	}
 	_, section, _ := strings.Cut(a.user, "<section>")
-	fact := aFact.FindString(section)
-	v := gru.Verdict{Think: "t", Update: fact != "", Memory: fact}
+	v := gru.Verdict{Think: "t", Update: aFact.MatchString(section)}
+	if v.Update {
+		v.Memory = strings.Join(aFact.FindAllString(a.user, -1), " ") // old and new
+	}
 	switch gates, writes := strings.Contains(a.system, "<check>"), strings.Contains(a.system, "<update>"); {
 	case gates && writes:
 		return v.Render(gru.ShapeFull)
@@ -217,5 +220,217 @@ projects:
 	}
 	if len(found.Models) != 2 || !ok["good/small"] || ok["down/small"] || found.Error != "" {
 		t.Errorf("the doctor says %+v", found)
+	}
+}
+
+// TestTwoServersInOneRequest: the gate is on one server and the rewrite model on
+// another, each with its own key in its own way (brief D5).
+func TestTwoServersInOneRequest(t *testing.T) {
+	small, large := newJudging(t, "small"), newJudging(t, "large")
+	s := withModels(t, fmt.Sprintf(`endpoints:
+  - {name: one, url: '%s/v1', auth: bearer, key_env: KEY_ONE}
+  - {name: two, url: '%s/v1', auth: apikey, key_env: KEY_TWO}
+`, small.URL, large.URL), map[string]string{"KEY_ONE": "key-of-one", "KEY_TWO": "key-of-two"})
+	req := map[string]any{"project": "shop", "text": twoFacts, "query": "Which limits are there?", "gate_model": "small", "gate_base_url": small.URL + "/v1/",
+		"rewrite_model": "large", "rewrite_base_url": large.URL + "/v1"}
+	var l learn.Learned
+	if status := s.api(t, http.MethodPost, "/memory/learn", req, &l); status != http.StatusOK || l.Status != "completed" || l.Model != "small" || l.ChunksSeen != 3 || l.ChunksUsed != 2 || len(aFact.FindAllString(l.Memory, -1)) != 2 {
+		t.Fatalf("%d %+v", status, l)
+	}
+	for _, of := range []struct {
+		name       string
+		s          *judging
+		auth, key  string
+		runs       int
+		own, other string
+	}{{"the gate's", small, "Bearer key-of-one", "", 3, "key-of-one", "key-of-two"}, {"the rewrite model's", large, "", "key-of-two", 2, "key-of-two", "key-of-one"}} {
+		probes, runs := of.s.calls()
+		if len(runs) != of.runs || len(probes) == 0 {
+			t.Errorf("%s server: %d calls of the preflight, %d of the run, want %d", of.name, len(probes), len(runs), of.runs)
+		}
+		for _, a := range append(probes, runs...) {
+			if a.header.Get("Authorization") != of.auth || a.header.Get("apikey") != of.key {
+				t.Errorf("%s server got Authorization %q and apikey %q", of.name, a.header.Get("Authorization"), a.header.Get("apikey"))
+			}
+			if strings.Contains(fmt.Sprint(a), of.other) {
+				t.Errorf("%s server got the key of the other", of.name)
+			}
+		}
+	}
+	_, runs := large.calls()
+	for _, a := range runs {
+		if _, section, _ := strings.Cut(a.user, "<section>"); !aFact.MatchString(section) || strings.Contains(section, "soup") {
+			t.Errorf("a chunk whose gate is closed reached the rewrite model: %s", section)
+		}
+	}
+	// The choice is on record, with no key, and decides that stream alone.
+	stream := l.Questions[0].Stream
+	_, run := s.request(t, http.MethodGet, "/memory/log?project=shop&type=run&stream="+stream, "", "Authorization", "Bearer "+s.creds.Token.Reveal())
+	if !strings.Contains(run, `"model":"small","rewrite_model":"large"`) || !strings.Contains(run, `"policy":"model/split"`) || strings.Contains(run, "key-of") {
+		t.Errorf("the run's record: %s", run)
+	}
+	for _, g := range s.gates(t, "shop") {
+		if (g.QueryID == stream) != (g.Model == "small") {
+			t.Errorf("stream %s was decided by %q", g.QueryID, g.Model)
+		}
+	}
+	// The same request again, and its event again: no call of either.
+	before := fmt.Sprint(count(small), count(large))
+	var again learn.Learned
+	if status := s.api(t, http.MethodPost, "/memory/learn", req, &again); status != http.StatusOK || again.ChunksUsed != 0 || again.Memory != l.Memory || again.Model != "small" || again.Stored {
+		t.Errorf("again: %d %+v", status, again)
+	}
+	redelivered, err := json.Marshal(event.New(event.RunRequested, "learn", event.Stream{Tenant: memory.LocalTenant, Project: "shop", Stream: stream}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, out := s.request(t, http.MethodPost, "/events", string(redelivered), "Authorization", "Bearer "+s.creds.Token.Reveal(), "Content-Type", "application/cloudevents+json"); status != http.StatusAccepted {
+		t.Errorf("the event again: %d %s", status, out)
+	}
+	var done struct{ Done bool }
+	s.api(t, http.MethodGet, "/memory/wait?timeout=20s", nil, &done)
+	if after := fmt.Sprint(count(small), count(large)); after != before || !done.Done {
+		t.Errorf("calls %s became %s", before, after)
+	}
+	// The other way round is another choice, and another stream.
+	req["rewrite_model"], req["rewrite_base_url"] = nil, nil
+	if status := s.api(t, http.MethodPost, "/memory/learn", req, &again); status != http.StatusOK || again.Questions[0].Stream == stream || again.ChunksUsed != 2 {
+		t.Errorf("the gate's model alone: %d %+v", status, again)
+	}
+	req["gate_model"], req["gate_base_url"], req["model"] = nil, nil, "extractive"
+	var plain learn.Learned
+	if status := s.api(t, http.MethodPost, "/memory/learn", req, &plain); status != http.StatusOK || plain.Model != "extractive" || plain.Questions[0].Stream == again.Questions[0].Stream {
+		t.Errorf("the built-in policy: %d %+v", status, plain)
+	}
+}
+
+// count is how often a server was called.
+func count(s *judging) int {
+	probes, runs := s.calls()
+	return len(probes) + len(runs)
+}
+
+// TestModelsOfARequestRefused: what cannot decide answers the request, with the
+// cure, and no other server is called in its place.
+func TestModelsOfARequestRefused(t *testing.T) {
+	good, free := newJudging(t, "small"), newJudging(t, "small")
+	away := httptest.NewServer(http.RedirectHandler(good.URL+"/v1/models", http.StatusTemporaryRedirect))
+	t.Cleanup(away.Close)
+	s := withModels(t, fmt.Sprintf(`endpoints:
+  - {name: good, url: '%s/v1'}
+  - {name: away, url: '%s/v1', auth: bearer, key_env: KEY}
+  - {name: keyless, url: 'https://llm.example.org/v1', key_env: NOT_SET}
+`, good.URL, away.URL), map[string]string{"KEY": "key-of-away"})
+	ask := func(more map[string]any) (int, learn.Learned, string) {
+		t.Helper()
+		req := map[string]any{"project": "shop", "text": twoFacts, "query": "Which limits are there?"}
+		for k, v := range more {
+			req[k] = v
+		}
+		b, err := json.Marshal(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, out := s.request(t, http.MethodPost, "/memory/learn", string(b), "Authorization", "Bearer "+s.creds.Token.Reveal(), "Content-Type", "application/json")
+		var l learn.Learned
+		_ = json.Unmarshal([]byte(out), &l) // an error has other fields
+		return status, l, out
+	}
+	for name, url := range map[string]string{
+		"another server": "https://evil.example/v1", "one of this machine": free.URL + "/v1", "link-local": "http://169.254.169.254/v1", "a mapped one": "http://[::ffff:169.254.169.254]/v1",
+	} {
+		status, _, out := ask(map[string]any{"model": "small", "gate_base_url": url})
+		if status != http.StatusBadRequest || !strings.Contains(out, "good ("+good.URL+"/v1)") || strings.Contains(out, "key-of") {
+			t.Errorf("%s: %d %s", name, status, out)
+		}
+	}
+	status, _, out := ask(map[string]any{"model": "small", "gate_base_url": good.URL + "/v1", "query": ""})
+	if status != http.StatusBadRequest || !strings.Contains(out, "query") {
+		t.Errorf("without a query: %d %s", status, out)
+	}
+	if n := count(good) + count(free); n != 0 {
+		t.Errorf("refused requests made %d calls", n)
+	}
+	var projects struct{ Projects []any }
+	s.api(t, http.MethodGet, "/memory/projects", nil, &projects)
+	if len(projects.Projects) != 0 {
+		t.Errorf("refused requests left %v", projects.Projects)
+	}
+
+	for name, tc := range map[string]struct {
+		url, model, reason, hint string
+	}{
+		"no such model": {good.URL + "/v1", "large", "large is not there", "name one that the endpoint lists"},
+		"a redirect":    {away.URL + "/v1", "small", "points somewhere else", "redirects are not followed"},
+		"no key":        {"https://llm.example.org/v1", "small", "NOT_SET is empty", "set NOT_SET"},
+	} {
+		status, l, out := ask(map[string]any{"model": tc.model, "gate_base_url": tc.url})
+		if status != http.StatusOK || l.Status != "refused" || !strings.Contains(l.Reason, tc.reason) || !strings.Contains(l.Hint, tc.hint) || l.ChunksUsed != 0 || strings.Contains(out, "key-of") {
+			t.Errorf("%s: %d %s", name, status, out)
+		}
+		var job learn.Learned
+		s.api(t, http.MethodGet, l.StatusURL, nil, &job)
+		if job.Status != "refused" || job.Reason != l.Reason || job.Hint != l.Hint {
+			t.Errorf("%s: the job says %+v", name, job)
+		}
+	}
+	if _, runs := good.calls(); len(runs) != 0 {
+		t.Errorf("%d calls of a run that was refused", len(runs))
+	}
+	for _, a := range good.came {
+		if a.header.Get("Authorization") != "" || a.header.Get("apikey") != "" {
+			t.Error("a key followed the redirect")
+		}
+	}
+	// They are nobody's work any more, and no dead letter.
+	var done struct{ Done bool }
+	s.api(t, http.MethodGet, "/memory/wait?timeout=20s", nil, &done)
+	var dead struct{ Dead []any }
+	s.api(t, http.MethodGet, "/memory/dead", nil, &dead)
+	if !done.Done || len(dead.Dead) != 0 {
+		t.Errorf("done %v, dead letters %v", done.Done, dead.Dead)
+	}
+	// The cure, and the request again.
+	good.mu.Lock()
+	good.names = append(good.names, "large")
+	good.mu.Unlock()
+	if status, l, out := ask(map[string]any{"model": "large", "gate_base_url": good.URL + "/v1"}); status != http.StatusOK || l.Status != "completed" || l.ChunksUsed != 2 || l.Model != "large" || l.Reason != "" {
+		t.Errorf("after the cure: %d %s", status, out)
+	}
+}
+
+// TestAllowURLs: with MNEME_ALLOW_URLS a URL of this machine may be named; it is
+// sent no key.
+func TestAllowURLs(t *testing.T) {
+	free := newJudging(t, "small")
+	env := map[string]string{"MNEME_ALLOW_URLS": "1", "LLM_API_KEY": "key-of-nobody"}
+	getenv := func(k string) string { return env[k] }
+	cfg, err := wire.ModelsFromEnv(getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startWith(t, wire.UpConfig{Dir: filepath.Join(t.TempDir(), "d"), Models: cfg, Getenv: getenv})
+	req := map[string]any{"project": "shop", "text": twoFacts, "query": "Which limits are there?", "model": "small", "gate_base_url": free.URL + "/v1"}
+	var l learn.Learned
+	if status := s.api(t, http.MethodPost, "/memory/learn", req, &l); status != http.StatusOK || l.Status != "completed" || l.ChunksUsed != 2 {
+		t.Errorf("%d %+v", status, l)
+	}
+	probes, runs := free.calls()
+	for _, a := range append(probes, runs...) {
+		if strings.Contains(fmt.Sprint(a), "key-of-nobody") {
+			t.Errorf("a URL that is not configured got a key: %v", a.header)
+		}
+	}
+	if len(runs) == 0 {
+		t.Error("it was not called")
+	}
+	req["gate_base_url"] = "http://10.0.0.7:9/v1"
+	var p struct{ Code, Hint string }
+	if status := s.api(t, http.MethodPost, "/memory/learn", req, &p); status != http.StatusBadRequest || !strings.Contains(p.Hint, "any of this machine") {
+		t.Errorf("another machine: %d %+v", status, p)
+	}
+	env["MNEME_ALLOW_URLS"] = "yes"
+	if _, err := wire.ModelsFromEnv(getenv); err == nil || !strings.Contains(err.Error(), "MNEME_ALLOW_URLS") {
+		t.Errorf("another value: %v", err)
 	}
 }

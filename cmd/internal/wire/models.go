@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -26,16 +27,24 @@ import (
 // ModelsFromEnv is what decides by model calls: the file that MNEME_MODELS
 // names, else the four variables of models.FromEnv. Nothing set is the built-in
 // policy.
-func ModelsFromEnv(getenv func(string) string) (models.Config, error) {
-	file := getenv("MNEME_MODELS")
-	if file == "" {
-		return models.FromEnv(getenv)
+//
+// MNEME_ALLOW_URLS lets requests name URLs of this machine beside them.
+func ModelsFromEnv(getenv func(string) string) (cfg models.Config, err error) {
+	if file := getenv("MNEME_MODELS"); file == "" {
+		cfg, err = models.FromEnv(getenv)
+	} else if b, e := readAtMost(file, models.MaxFileBytes); e != nil {
+		err = e
+	} else {
+		cfg, err = models.Parse(file, b)
 	}
-	b, err := readAtMost(file, models.MaxFileBytes)
-	if err != nil {
-		return models.Config{}, err
+	switch v := getenv("MNEME_ALLOW_URLS"); v {
+	case "1":
+		cfg.FreeURLs = true
+	case "", "0":
+	default:
+		err = errors.Join(err, fault.At(fault.Invalid, "MNEME_ALLOW_URLS", "1 allows them", "%q is neither 1 nor 0", v))
 	}
-	return models.Parse(file, b)
+	return cfg, err
 }
 
 func readAtMost(file string, most int64) ([]byte, error) {
@@ -64,6 +73,10 @@ const (
 	lookAgain = 30 * time.Second
 	// looksGood is how long one that passed counts: a model may be replaced.
 	looksGood = 10 * time.Minute
+	// maxLooks and maxFree bound what requests can have kept: any name of a model,
+	// any port of this machine.
+	maxLooks = 256
+	maxFree  = 16
 )
 
 // server is one endpoint as a client.
@@ -105,9 +118,9 @@ type look struct {
 }
 
 // newModelServers makes the clients of all models that decide; it sends nothing.
-// nil where no endpoint is configured.
+// nil where no model can be asked.
 func newModelServers(cfg models.Config, count func(string) int, logger *slog.Logger, getenv func(string) string) (*modelServers, error) {
-	if len(cfg.Endpoints) == 0 {
+	if len(cfg.Endpoints) == 0 && !cfg.FreeURLs {
 		return nil, nil
 	}
 	m := &modelServers{cfg: cfg, count: count, logger: logger, getenv: getenv, clients: map[string]server{}, looks: map[string]*look{}}
@@ -128,7 +141,19 @@ func (m *modelServers) client(e models.Endpoint) (server, error) {
 	if c, ok := m.clients[e.Name]; ok {
 		return c, nil
 	}
-	c, err := newServer(e, endpoint.NewSecret(m.getenv(e.KeyEnv)))
+	_, configured := m.cfg.Endpoint(e.Name)
+	var key endpoint.Secret
+	if configured {
+		key = endpoint.NewSecret(m.getenv(e.KeyEnv))
+	} else if len(m.clients) >= len(m.cfg.Endpoints)+maxFree {
+		for name := range m.clients { // any: a run that uses it keeps it
+			if _, ok := m.cfg.Endpoint(name); !ok {
+				delete(m.clients, name)
+				break
+			}
+		}
+	}
+	c, err := newServer(e, key, !configured)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +161,9 @@ func (m *modelServers) client(e models.Endpoint) (server, error) {
 	return c, nil
 }
 
-func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
+// newServer is the client of an endpoint; a free one is of this machine and has
+// no key.
+func newServer(e models.Endpoint, key endpoint.Secret, free bool) (server, error) {
 	kind := endpoint.OpenAI
 	if e.Kind == models.Ollama {
 		kind = endpoint.Ollama
@@ -144,7 +171,7 @@ func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
 	if e.Auth != endpoint.None && key.Empty() {
 		return nil, fault.At(fault.Invalid, "endpoint "+e.Name, "set "+e.KeyEnv+", or auth: none", "it wants a key by %s, and %s is empty", e.Auth, e.KeyEnv)
 	}
-	ep, err := endpoint.Open(endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: e.Auth, Key: key, InFlight: e.InFlight})
+	ep, err := endpoint.Open(endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: e.Auth, Key: key, Loopback: free, InFlight: e.InFlight})
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +192,9 @@ func (m *modelServers) look(ctx context.Context, s served, again time.Duration) 
 	m.mu.Lock()
 	l := m.looks[s.key()]
 	if l == nil {
+		if len(m.looks) >= maxLooks {
+			clear(m.looks) // each is looked at once more
+		}
 		l = &look{turn: make(chan struct{}, 1)}
 		m.looks[s.key()] = l
 	}
@@ -250,6 +280,20 @@ func (m *modelServers) models(ctx context.Context, project string) (*gate.Models
 		return nil, nil
 	}
 	return m.decide(ctx, by, lookAgain)
+}
+
+// picked is gate.Config.Picked. Who picks a model asks anew about one that was
+// not good: the cure may have come since.
+func (m *modelServers) picked(ctx context.Context, project string, p *models.Pick) (*gate.Models, error) {
+	var by []served
+	for _, s := range p.Servers() {
+		e, u, err := m.cfg.Find(project, s)
+		if err != nil {
+			return nil, err
+		}
+		by = append(by, served{e, u})
+	}
+	return m.decide(ctx, by, 0)
 }
 
 // doctor is gate.Config.Doctor: what was found of each model, good or not.
