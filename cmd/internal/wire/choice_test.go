@@ -223,6 +223,39 @@ projects:
 	}
 }
 
+// TestSilentServer: a server that lists its model and then says nothing holds up its
+// own project alone, also while it is being looked at.
+func TestSilentServer(t *testing.T) {
+	good := newJudging(t, "small")
+	came, let := make(chan struct{}), make(chan struct{})
+	once := sync.OnceFunc(func() { close(came) })
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" {
+			fmt.Fprint(w, `{"object":"list","data":[{"id":"small","object":"model","max_model_len":16384}]}`)
+			return
+		}
+		once()
+		<-let
+	}))
+	t.Cleanup(silent.Close)
+	s := withModels(t, fmt.Sprintf(`endpoints:
+  - {name: good, url: '%s/v1'}
+  - {name: silent, url: '%s/v1'}
+gate: {endpoint: silent, model: small}
+projects: {one: {gate: {endpoint: good, model: small}}}
+`, good.URL, silent.URL), nil)
+	if status, body := s.request(t, http.MethodPut, "/memory/files/mute/a.md?sha256="+string(memory.SumString(twoFacts)), twoFacts,
+		"Authorization", "Bearer "+s.creds.Token.Reveal(), "Content-Type", "application/octet-stream"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	<-came
+	defer close(let) // before the server stops: it would wait for the look
+	var l learn.Learned
+	if status := s.api(t, http.MethodPost, "/memory/learn", map[string]any{"project": "one", "text": twoFacts}, &l); status != http.StatusOK || l.Status != "completed" || l.Model != "small" {
+		t.Errorf("%d %+v", status, l)
+	}
+}
+
 // TestTwoServersInOneRequest: the gate is on one server and the rewrite model on
 // another, each with its own key in its own way (brief D5).
 func TestTwoServersInOneRequest(t *testing.T) {

@@ -73,6 +73,12 @@ const (
 	lookAgain = 30 * time.Second
 	// looksGood is how long one that passed counts: a model may be replaced.
 	looksGood = 10 * time.Minute
+	// lookPatience is how long others wait for a look under way, from when it began:
+	// a model that is loaded answers it in a second or two, and a server that is silent must
+	// not hold what gates other projects. They come again after lookBusy, which is
+	// within the broker's patience with a look of 280 s.
+	lookPatience = 3 * time.Second
+	lookBusy     = 30 * time.Second
 	// maxLooks and maxFree bound what requests can have kept: any name of a model,
 	// any port of this machine.
 	maxLooks = 256
@@ -115,6 +121,7 @@ type look struct {
 	turn   chan struct{} // one looks at a time; the others wait, and see what it saw
 	at     time.Time     // zero: not looked at
 	result preflight.Result
+	began  time.Time // of the look under way, else zero; guarded by modelServers.mu
 }
 
 // newModelServers makes the clients of all models that decide; it sends nothing.
@@ -199,17 +206,17 @@ func (m *modelServers) look(ctx context.Context, s served, again time.Duration) 
 		m.looks[s.key()] = l
 	}
 	m.mu.Unlock()
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-ctx.Done():
-		return preflight.Result{}, fault.As(fault.Unavailable, context.Cause(ctx))
+	asked := time.Now()
+	leave, err := m.take(ctx, s, l)
+	if err != nil {
+		return preflight.Result{}, err
 	}
+	defer leave()
 	counts := looksGood
 	if !l.result.OK {
 		counts = again
 	}
-	if !l.at.IsZero() && time.Since(l.at) < counts {
+	if !l.at.IsZero() && (time.Since(l.at) < counts || l.at.After(asked)) {
 		return l.result, nil
 	}
 	r, err := preflight.Check(ctx, preflight.Server{Endpoint: s.Name, Kind: string(s.Kind), Model: s.Model, Adapter: s.Adapter, Chat: c, Probe: c},
@@ -220,6 +227,32 @@ func (m *modelServers) look(ctx context.Context, s served, again time.Duration) 
 	l.at, l.result = time.Now(), r
 	m.logger.InfoContext(ctx, "model looked at", slog.String("model", r.Server), slog.Bool("ok", r.OK), slog.Int("window", r.Window), slog.Float64("token_factor", r.TokenFactor))
 	return r, nil
+}
+
+// take waits for the place of who looks.
+func (m *modelServers) take(ctx context.Context, s served, l *look) (leave func(), err error) {
+	began := func(t time.Time) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		l.began = t
+	}
+	m.mu.Lock()
+	patience := lookPatience
+	if !l.began.IsZero() {
+		patience = max(0, time.Until(l.began.Add(lookPatience)))
+	}
+	m.mu.Unlock()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case l.turn <- struct{}{}:
+		began(time.Now())
+		return func() { began(time.Time{}); <-l.turn }, nil
+	case <-t.C:
+		return nil, &fault.Error{Kind: fault.Unavailable, Where: "model " + s.Name + "/" + s.Model, Msg: "its server is being looked at, and has not answered yet", RetryAfter: lookBusy}
+	case <-ctx.Done():
+		return nil, fault.As(fault.Unavailable, context.Cause(ctx))
+	}
 }
 
 // decide makes what decides of one model, or of a gate model and a rewrite model.
