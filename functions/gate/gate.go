@@ -29,6 +29,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/preflight"
 	"github.com/mneme-ai/mneme/shared/replay"
 )
@@ -43,6 +44,9 @@ type Config struct {
 	// Policy decides. A project whose models cannot be used is an error that says
 	// why, and nothing of it is decided meanwhile.
 	Models func(ctx context.Context, project string) (*Models, error)
+	// Picked gives the models that one request picked in a project; nil: no
+	// endpoint is configured.
+	Picked func(ctx context.Context, project string, p *models.Pick) (*Models, error)
 	// Doctor gives what the preflight found of each model, good or not.
 	Doctor func(ctx context.Context) ([]preflight.Result, error)
 	// Budget bounds what a project's model calls cost in a day; nil: nothing does.
@@ -238,6 +242,11 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 			f.done.Store(project+"/"+s.Name, struct{}{})
 			continue
 		}
+		if refused, err := f.refused(ctx, project, s); err != nil {
+			return nil, err
+		} else if refused {
+			continue
+		}
 		again, err := f.regates(ctx, project, s, &c.State)
 		if err != nil {
 			return nil, err
@@ -345,6 +354,9 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	if err != nil {
 		return nil, err
 	}
+	if refused, err := f.refused(ctx, project, stream); err != nil || refused {
+		return nil, err
+	}
 	lease, err := f.cfg.Log.Acquire(ctx, f.cfg.Tenant+"/"+key, f.cfg.Lease)
 	if errors.Is(err, eventlog.ErrHeld) {
 		return nil, nil // the holder asks again when it is done
@@ -377,7 +389,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 			err = errPaused
 		}
 		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
-			return nil, err
+			return nil, f.refuse(ctx, project, stream, err)
 		}
 		if end.Seq > 0 {
 			out = append(out, event.New(event.RunEnded, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: end.Seq}))
@@ -431,7 +443,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 // call of a model on a small machine may take longer than a lease. A lease that
 // is lost is no reason to stop: the append is the fence.
 func (f *Function) keep(ctx context.Context, lease *eventlog.Lease) (stop func()) {
-	if f.cfg.Models == nil {
+	if f.cfg.Models == nil && f.cfg.Picked == nil {
 		return func() {} // a step takes a millisecond
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -42,8 +42,11 @@ func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			out.Error, out.Hint = err.Error(), fault.HintOf(err)
 		}
-		out.Policy, out.Models = "model", append(out.Models, found...)
-		if m, err := f.models(r.Context(), ""); err == nil && m != nil {
+		out.Models = append(out.Models, found...)
+		switch m, err := f.models(r.Context(), ""); {
+		case err != nil:
+			out.Policy = "model"
+		case m != nil:
 			out.Policy = m.Model.Policy
 		}
 	}

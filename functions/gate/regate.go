@@ -17,7 +17,7 @@ import (
 // regates reports whether pending steps of a stream were asked for again and can
 // be: by a model, as a policy leaves none.
 func (f *Function) regates(ctx context.Context, project string, s catalog.Stream, st *gru.State) (bool, error) {
-	if len(st.Pending) == 0 || f.cfg.Models == nil {
+	if len(st.Pending) == 0 {
 		return false, nil
 	}
 	if st.Open == nil || !st.Open.Regate {
@@ -26,19 +26,27 @@ func (f *Function) regates(ctx context.Context, project string, s catalog.Stream
 			return false, err
 		}
 	}
-	m, err := f.models(ctx, project)
+	m, err := f.decides(ctx, project, s)
 	return m != nil || err != nil, nil // why they cannot be used is the run's to say
 }
 
 // again asks the pending steps of the stream again, after all that is admitted;
 // false when the time was over before its end.
-func (f *Function) again(ctx context.Context, w *writer, cfg *gru.Config, m *Models, deadline time.Time) (bool, error) {
-	end := func(s gru.State) (gru.State, []gru.Record) { return gru.End(s, cfg, nil, f.cfg.Now()) }
-	if m == nil { // it was a model's run, and none decides any more
-		return true, w.take(ctx, end)
-	}
-	if ok, err := f.regates(ctx, w.project, w.stream, &w.next); err != nil || !ok {
+func (f *Function) again(ctx context.Context, w *writer, cfg *gru.Config, deadline time.Time) (bool, error) {
+	open := w.next.Open != nil && w.next.Open.Regate
+	if ok, err := f.regates(ctx, w.project, w.stream, &w.next); err != nil || !ok && !open {
 		return true, err
+	}
+	m, err := w.ready(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	end := func(s gru.State) (gru.State, []gru.Record) { return gru.End(s, cfg, nil, f.cfg.Now()) }
+	switch {
+	case m == nil && open: // it was a model's run, and none decides any more
+		return true, w.take(ctx, end)
+	case m == nil:
+		return true, nil
 	}
 	if err := w.take(ctx, func(s gru.State) (gru.State, []gru.Record) { return gru.BeginRegate(s, cfg, f.cfg.Now()) }); err != nil {
 		return false, err
@@ -84,6 +92,8 @@ type Undecided struct {
 	QueryID string            `json:"query_id"`
 	Asked   int               `json:"asked"`   // of them, asked again and not yet answered
 	Pending []gru.PendingStep `json:"pending"` // in order
+
+	of catalog.Stream
 }
 
 // Regated is the answer of GET and POST /memory/regate.
@@ -121,7 +131,7 @@ func (f *Function) undecided(ctx context.Context, project, query string) ([]Unde
 			if len(c.State.Pending) == 0 {
 				continue
 			}
-			u := Undecided{Project: p, Stream: s.Name, QueryID: s.QueryID, Pending: c.State.Pending}
+			u := Undecided{Project: p, Stream: s.Name, QueryID: s.QueryID, Pending: c.State.Pending, of: s}
 			if again, err := f.regates(ctx, p, s, &c.State); err != nil {
 				return nil, err
 			} else if again {
@@ -190,7 +200,7 @@ func (f *Function) askAgain(ctx context.Context, project, query string) (Regated
 	}
 	for i := range list {
 		u := &list[i]
-		m, err := f.models(ctx, u.Project)
+		m, err := f.decides(ctx, u.Project, u.of)
 		if err != nil {
 			return Regated{}, err
 		}

@@ -39,25 +39,15 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		Level: memory.L1, BudgetTokens: s.BudgetTokens, ExitGate: s.ExitGate,
 		Count: f.cfg.Count, Redact: f.cfg.Redact, Policy: f.cfg.Policy,
 	}
-	m, err := f.models(ctx, project)
-	if err != nil {
-		return eventlog.Head{}, err
-	}
-	if m != nil {
-		cfg.Policy, cfg.Model = nil, &m.Model
-		if err := cfg.Check(); err != nil {
-			return eventlog.Head{}, err
-		}
-	}
 	after := w.next.Admit
 	if s.Only != 0 {
 		after = max(after, s.Only-1)
 	}
 	over := false
 	if w.next.Open != nil && w.next.Open.Regate { // it was interrupted: parts wait for its end
-		done, err := f.again(ctx, w, cfg, m, deadline)
+		done, err := f.again(ctx, w, cfg, deadline)
 		if err != nil {
-			return f.flushed(ctx, w, m, err)
+			return f.flushed(ctx, w, err)
 		}
 		over = !done
 	}
@@ -71,18 +61,18 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		if over = w.moved && f.cfg.Now().After(deadline); over {
 			break
 		}
-		done, err := f.fold(ctx, w, cfg, m, line, deadline)
+		done, err := f.fold(ctx, w, cfg, line, deadline)
 		if err != nil {
-			return f.flushed(ctx, w, m, err)
+			return f.flushed(ctx, w, err)
 		}
 		if over = !done; over {
 			break
 		}
 	}
-	if !over && m != nil {
-		done, err := f.again(ctx, w, cfg, m, deadline)
+	if !over {
+		done, err := f.again(ctx, w, cfg, deadline)
 		if err != nil {
-			return f.flushed(ctx, w, m, err)
+			return f.flushed(ctx, w, err)
 		}
 		over = !done
 	}
@@ -97,14 +87,14 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 
 // flushed appends what was decided before err ended the slice: where a model
 // decides, each decision was paid for.
-func (f *Function) flushed(ctx context.Context, w *writer, m *Models, err error) (eventlog.Head, error) {
-	if m == nil {
+func (f *Function) flushed(ctx context.Context, w *writer, err error) (eventlog.Head, error) {
+	if w.models == nil {
 		return eventlog.Head{}, err
 	}
 	if e := w.flush(ctx); e != nil {
 		return eventlog.Head{}, e
 	}
-	return w.head, f.stopped(ctx, w.project, w.stream.Name, m, err)
+	return w.head, f.stopped(ctx, w.project, w.stream.Name, w.models, err)
 }
 
 // scrubbed is the project's scrub state, under which texts are cached. One that
@@ -163,7 +153,11 @@ type lineKey struct {
 }
 
 // fold runs the loop over one part; false when the time was over before its end.
-func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, m *Models, line memory.Admit, deadline time.Time) (bool, error) {
+func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line memory.Admit, deadline time.Time) (bool, error) {
+	m, err := w.ready(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
 	p, err := f.part(ctx, w.scrub, w.project, line.Source)
 	if err != nil {
 		return false, err
@@ -275,6 +269,8 @@ type writer struct {
 	project string
 	stream  catalog.Stream
 	ledger  *cost.Ledger
+	models  *Models // that decide; nil: the policy, or nothing was decided yet
+	looked  bool
 	cursor  replay.Cursor
 	next    gru.State
 	recs    []eventlog.Record
@@ -282,6 +278,26 @@ type writer struct {
 	// moved is set by the first step: a slice whose time is over before it has
 	// begun, as after a long catch-up, would else continue for ever.
 	moved bool
+}
+
+// ready puts into cfg what decides, once. It is called when there is something to
+// decide: a look at a model is a call of it.
+func (w *writer) ready(ctx context.Context, cfg *gru.Config) (*Models, error) {
+	if w.looked {
+		return w.models, nil
+	}
+	m, err := w.f.decides(ctx, w.project, w.stream)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		cfg.Policy, cfg.Model = nil, &m.Model
+		if err := cfg.Check(); err != nil {
+			return nil, err
+		}
+	}
+	w.models, w.looked = m, true
+	return m, nil
 }
 
 func (w *writer) take(ctx context.Context, step func(gru.State) (gru.State, []gru.Record)) error {

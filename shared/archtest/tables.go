@@ -13,6 +13,7 @@ var Ranks = map[string]int{
 	"testdata/transcripts": 0, // embedded sample sessions
 
 	"shared/agree":      1,
+	"shared/baseurl":    1,
 	"shared/event":      1,
 	"shared/token":      1,
 	"shared/derived":    1,

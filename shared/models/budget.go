@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/mneme-ai/mneme/shared/baseurl"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
@@ -83,12 +84,9 @@ func (c *Config) priced() error {
 	if !dollars {
 		return nil
 	}
-	for _, u := range []*Use{c.Gate, c.Rewrite} {
-		if u == nil {
-			continue
-		}
+	for _, u := range c.Uses() {
 		e, _ := c.Endpoint(u.Endpoint)
-		if at, err := url.Parse(e.URL); err == nil && isLocal(at.Hostname()) {
+		if at, err := url.Parse(e.URL); err == nil && baseurl.Local(at.Hostname()) {
 			continue
 		}
 		if _, ok := c.Prices[u.Model]; !ok {

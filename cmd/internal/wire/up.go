@@ -181,6 +181,7 @@ func (u *Up) open(ctx context.Context) error {
 	if p.embedder, err = newEmbedder(); err != nil {
 		return err
 	}
+	p.picks = u.cfg.Models
 	if p.models, err = newModelServers(u.cfg.Models, p.count, u.cfg.Logger, u.cfg.Getenv); err != nil {
 		return err
 	}
