@@ -286,7 +286,7 @@ func newModelGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective
 	g := newGate(s, cfg, p, c, eff)
 	m := cfg.Model
 	sampling := m.Sampling
-	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.promptVersion(), &sampling
+	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.Version(), &sampling
 	g.Start, g.End, g.More = from, to, to < len(c.Text)
 	if p := s.regating(); p != nil {
 		g.RegateOf, g.TotalT, g.More = p.T, s.toRegate(), to < p.End
@@ -316,7 +316,7 @@ func passages(c *memory.Chunk, from, to int) (picks []Pick) {
 func (cfg *Config) names() (policy, model, rewrite, adapter, prompt string, sampling *memory.Sampling) {
 	if m := cfg.Model; m != nil {
 		sm := m.Sampling
-		return m.Policy, m.Name, m.Rewrite, m.Adapter, m.promptVersion(), &sm
+		return m.Policy, m.Name, m.Rewrite, m.Adapter, m.Version(), &sm
 	}
 	return cfg.Policy.Name(), "", "", "", cfg.Policy.PromptVersion(), nil
 }

@@ -341,8 +341,18 @@ func (m *modelServers) picked(ctx context.Context, project string, p *models.Pic
 }
 
 // plan is gate.Config.Plan: it sends nothing.
-func (m *modelServers) plan(project string) *gate.Plan {
+func (m *modelServers) plan(project string, pick *models.Pick) *gate.Plan {
 	by := m.serving(m.cfg.For(project).Uses())
+	if pick != nil {
+		by = by[:0]
+		for _, s := range pick.Servers() {
+			e, u, err := m.cfg.Find(project, s)
+			if err != nil {
+				return nil // the look at it says why
+			}
+			by = append(by, served{e, u})
+		}
+	}
 	if len(by) == 0 {
 		return nil
 	}
