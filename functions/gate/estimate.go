@@ -18,7 +18,7 @@ import (
 // Plan is what would decide in a project, as it is configured.
 type Plan struct {
 	Model    gru.Model
-	Measured bool // TokenFactor and TemplateTokens are a preflight's
+	Measured bool // the factors and TemplateTokens are a preflight's
 	Cost     func(model string, promptTokens, completionTokens int) float64
 	Sends    []Destination
 }
@@ -187,7 +187,7 @@ func work(cfg *gru.Config, p *Plan, chunks []int, now int, seen *cost.Figures) c
 		MemoryNow: now, MemoryBudget: cfg.BudgetTokens, Factor: unmeasured, ReplyTokens: m.ReplyTokens, Seen: seen,
 	}
 	if p.Measured {
-		w.Factor = [2]float64{m.TokenFactor, m.TokenFactor}
+		w.Factor = [2]float64{m.TokenFactor, max(m.TokenFactor, m.MostFactor)}
 	}
 	if m.Rewrite != "" {
 		w.Split, w.Frame, w.RewriteFrame = true, cfg.PromptTokens(gru.CallGate), cfg.PromptTokens(gru.CallRewrite)

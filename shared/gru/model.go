@@ -23,9 +23,11 @@ type Model struct {
 	// TemplateTokens is what the server's chat template adds to a prompt.
 	TemplateTokens int
 	// TokenFactor is the server's prompt count divided by the own one, as the
-	// preflight measured it; 1 for Qwen2.5. 0 turns the check for prompts that
-	// the server cut off.
-	TokenFactor float64
+	// preflight measured it, for the kind of text of which it makes the fewest tokens;
+	// 1 for Qwen2.5. 0 turns off the check for prompts that the server cut. DigitFactor
+	// is that of figures, of which Qwen2.5 makes a token each and others one of three; 0:
+	// TokenFactor's. MostFactor is that of the kind of which it makes the most.
+	TokenFactor, DigitFactor, MostFactor float64
 	// JSON asks for a JSON object that follows Call.Schema in the place of tags. It
 	// is for servers that enforce it, and not for adapters, which know the tags.
 	JSON bool
@@ -45,6 +47,22 @@ type Model struct {
 // code and figures take a tokenizer's tokens in shares that differ by some percent. A
 // server that cuts takes half.
 const truncationSlack = 0.1
+
+// expected is the least that a server can count of a whole prompt.
+func (m *Model) expected(p Prompt, own int) float64 {
+	digits := 0
+	if m.DigitFactor > 0 {
+		for _, text := range []string{p.System, p.User} {
+			for i := range len(text) {
+				if c := text[i]; '0' <= c && c <= '9' {
+					digits++
+				}
+			}
+		}
+	}
+	digits = min(digits, own)
+	return m.TokenFactor*float64(own-digits) + min(m.DigitFactor, m.TokenFactor)*float64(digits)
+}
 
 // MaxQuestionTokens is the longest question (GRU-Mem's and MemAgent's budget).
 const MaxQuestionTokens = 1024

@@ -163,3 +163,44 @@ func BenchmarkPromptPrefix(b *testing.B) {
 		})
 	}
 }
+
+// TestCutIsToldFromFigures: a server whose tokenizer takes figures three at a time has
+// not cut a prompt full of them; one that read half has.
+func TestCutIsToldFromFigures(t *testing.T) {
+	t.Parallel()
+	tok, err := token.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := gateModel(false, "")
+	m.DigitFactor = 0.4
+	cfg := &gru.Config{Stream: "s", QueryID: "q", Question: "Which ports are open?", BudgetTokens: 1024, Count: tok.Count, Model: m}
+	c := chunkOf(0, epoch, "user: "+strings.Repeat("port 40961 opened at 20260301114205 by 10.20.30.41\n", 100))
+	part := partOf(1, 1)
+	call := firstCall(t, cfg, gru.State{}, part, c)
+	digits := 0
+	for _, r := range call.Prompt.System + call.Prompt.User {
+		if '0' <= r && r <= '9' {
+			digits++
+		}
+	}
+	if 2*digits < call.PromptTokens {
+		t.Fatalf("%d figures of %d tokens", digits, call.PromptTokens)
+	}
+	for name, tc := range map[string]struct {
+		read int
+		cut  bool
+	}{
+		"figures by three": {call.PromptTokens - digits + digits*2/5, false},
+		"half":             {(call.PromptTokens - digits + digits*2/5) / 2, true},
+		"all":              {call.PromptTokens, false},
+	} {
+		s, _ := gru.Begin(gru.State{}, cfg, part, epoch)
+		s, _ = gru.Step(s, gru.Input{Config: cfg, Part: part, Event: gru.ReadChunk{ChunkInput: gru.ChunkInput{Chunk: c}}})
+		_, effects := gru.Step(s, gru.Input{Config: cfg, Part: part, Event: gru.ModelReply{Reply: gru.Reply{Content: gru.Verdict{}.Render(gru.ShapeGate), FinishReason: "stop", PromptTokens: tc.read}}})
+		g := effects[0].(*gru.Append).Records[0].(*memory.Gate)
+		if g.TruncatedByServer != tc.cut {
+			t.Errorf("%s, %d of %d tokens: %s", name, tc.read, call.PromptTokens, g.Reason)
+		}
+	}
+}

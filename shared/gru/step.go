@@ -166,10 +166,10 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		return issue(s, cfg, &c, mem, complaint)
 	}
 	m := cfg.Model
-	if want := m.TokenFactor * float64(call.PromptTokens) * (1 - truncationSlack); r.PromptTokens > 0 && float64(r.PromptTokens) < want {
+	if want := m.expected(call.Prompt, call.PromptTokens); r.PromptTokens > 0 && float64(r.PromptTokens) < want*(1-truncationSlack) {
 		return done(Decision{
 			ReasonCode: ReasonTruncated, Pending: true,
-			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, m.TokenFactor*float64(call.PromptTokens)),
+			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, want),
 		}, "")
 	}
 	v, err := m.parse(m.shape(call.Kind), r)

@@ -23,6 +23,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,8 +67,14 @@ type Result struct {
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`
 	// Window is what the server holds, in its own tokens; 0 when it does not say.
-	Window         int     `json:"window"`
-	TokenFactor    float64 `json:"token_factor"`    // its count over ours, per token of text
+	Window int `json:"window"`
+	// TokenFactor is its count over ours, for the kind of text, words or code, of which
+	// it makes the fewest: a prompt that is counted below that was cut. MostFactor is
+	// that of the kind of which it makes the most: what fits by it fits. DigitFactor is
+	// that of figures, each of which is a token of ours; others take up to three at once.
+	TokenFactor    float64 `json:"token_factor"`
+	MostFactor     float64 `json:"most_factor"`
+	DigitFactor    float64 `json:"digit_factor"`
 	TemplateTokens int     `json:"template_tokens"` // what its chat template adds to a prompt
 	// Ask is the window to ask for in each call, in its tokens: another one would
 	// make the server load the model anew. 0 where it cannot be asked.
@@ -141,10 +148,12 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 		return done()
 	}
 	r.loaded(ctx, s)
-	long, err := ask(ctx, s, r.Ask, probeLong)
-	if err != nil {
-		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
-		return done()
+	var long [len(probes)]int
+	for i, text := range probes {
+		if long[i], err = ask(ctx, s, r.Ask, text); err != nil {
+			say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+			return done()
+		}
 	}
 	r.measure(n.Count, short, long, say)
 	if need := r.theirs(n.Window); control && r.Window > 0 && r.Window < need { // it was asked for our tokens, and its own are smaller
@@ -177,7 +186,7 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 
 // theirs is a number of our tokens in the server's, with its template.
 func (r *Result) theirs(ours int) int {
-	return int(math.Ceil(float64(ours)*max(r.TokenFactor, 1))) + r.TemplateTokens
+	return int(math.Ceil(float64(ours)*max(r.MostFactor, 1))) + r.TemplateTokens
 }
 
 // loaded notes what a loaded model says that it holds.
@@ -192,31 +201,47 @@ func (r *Result) loaded(ctx context.Context, s Server) {
 	}
 }
 
-// measure finds what a token of ours is in theirs, from two texts.
-func (r *Result) measure(count func(string) int, short, long int, say func(string, bool, string, string, ...any) bool) {
-	own1, own2 := count(probeShort), count(probeLong)
-	if short <= 0 || long <= 0 {
-		r.TokenFactor = 0
+// measure finds what a token of ours is in theirs, from a short text and one of each
+// kind.
+func (r *Result) measure(count func(string) int, short int, long [len(probes)]int, say func(string, bool, string, string, ...any) bool) {
+	if short <= 0 || slices.Min(long[:]) <= 0 {
 		say("count", false, "use a server that reports usage: without it a prompt that is cut goes unnoticed", "the server does not count prompt tokens")
 		return
 	}
-	f := float64(long-short) / float64(own2-own1)
-	if f < 0.2 || f > 5 {
-		say("count", false, "the server cuts prompts of a few hundred tokens; give the model a larger window", "%d tokens for a text of %d, after %d for one of %d", long, own2, short, own1)
-		return
+	own := count(probeShort)
+	var f [len(probes)]float64
+	for i, text := range probes {
+		n := count(text)
+		f[i] = float64(long[i]-short) / float64(n-own)
+		if f[i] < 0.2 || f[i] > 5 {
+			say("count", false, "the server cuts prompts of a few hundred tokens; give the model a larger window", "%d tokens for a text of %d, after %d for one of %d", long[i], n, short, own)
+			return
+		}
+		if math.Abs(f[i]-1) < tolerance {
+			f[i] = 1
+		}
 	}
-	if math.Abs(f-1) < tolerance {
-		f = 1
-	}
-	r.TokenFactor = f
-	r.TemplateTokens = max(int(math.Round(float64(short)-f*float64(own1))), 0)
-	say("count", true, "", "its counts are %.2f times ours, and its template adds %d tokens", f, r.TemplateTokens)
+	r.TokenFactor, r.DigitFactor, r.MostFactor = min(f[probeWords], f[probeCode]), f[probeDigits], slices.Max(f[:])
+	r.TemplateTokens = max(int(math.Round(float64(short)-f[probeWords]*float64(own))), 0)
+	say("count", true, "", "its counts are %.2f times ours for words, %.2f for code, %.2f for figures; its template adds %d tokens", f[probeWords], f[probeCode], f[probeDigits], r.TemplateTokens)
 }
 
-// The texts of the probe: words, code and figures as transcripts hold them.
+// The texts of the probe, of the kinds that transcripts hold. The short one stands at
+// the end of each, so that the difference is the text's own.
 const probeShort = "Say ok."
 
-var probeLong = strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort
+const (
+	probeWords = iota
+	probeCode
+	probeDigits
+)
+
+var probes = [...]string{
+	probeWords: strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort,
+	probeCode: strings.Repeat("func (c *Client) retryAfter(h http.Header, now time.Time) (time.Duration, error) {\n\tif v := strings.TrimSpace(h.Get(\"Retry-After\")); v != \"\" {\n\t\treturn parseDelay(v, now), nil // RFC 9110\n\t}\n"+
+		"{\"level\":\"error\",\"path\":\"/var/lib/app/node_modules/left-pad/index.js\",\"code\":\"ERR_MODULE_NOT_FOUND\"}\n", 5) + probeShort,
+	probeDigits: strings.Repeat("20260301 114205 8841730 192168001017 4096 65536 ", 10) + probeShort,
+}
 
 // first is the first call. It asks for log-probabilities where they are declared,
 // and without them where that is refused, as OpenAI's reasoning models do.

@@ -2,6 +2,7 @@ package preflight_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestCheck(t *testing.T) {
 			if d := r.TokenFactor - tc.factor; d > 0.01 || d < -0.01 || r.TemplateTokens < tc.tmpl-1 || r.TemplateTokens > tc.tmpl+1 {
 				t.Errorf("factor %f, template %d, want %f and %d", r.TokenFactor, r.TemplateTokens, tc.factor, tc.tmpl)
 			}
-			if s.calls > 2 {
+			if s.calls > 4 {
 				t.Errorf("%d calls", s.calls)
 			}
 		})
@@ -118,16 +119,16 @@ func TestWindowControl(t *testing.T) {
 		window  int
 		ok      bool
 	}{
-		"counts as we do":    {1, 32768, []int{8000, 8000, 8010}, 8010, true},
-		"its tokens weigh":   {1.5, 32768, []int{8000, 8000, 12010}, 12010, true},
-		"trained for less":   {1.5, 9000, []int{8000, 8000, 12010}, 9000, true},
-		"trained for little": {1, 2048, []int{8000, 8000, 8010}, 2048, false},
+		"counts as we do":    {1, 32768, []int{8000, 8000, 8000, 8000, 8010}, 8010, true},
+		"its tokens weigh":   {1.5, 32768, []int{8000, 8000, 8000, 8000, 12010}, 12010, true},
+		"trained for less":   {1.5, 9000, []int{8000, 8000, 8000, 8000, 12010}, 9000, true},
+		"trained for little": {1, 2048, []int{8000, 8000, 8000, 8000, 8010}, 2048, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{models: []llm.Info{{Model: "small"}}, factor: tc.factor, template: 10, trained: tc.trained}
 			r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Kind: "ollama", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Least: 4000, Count: count})
-			if err != nil || r.OK != tc.ok || r.Window != tc.window || r.Ask != tc.ask[2] {
+			if err != nil || r.OK != tc.ok || r.Window != tc.window || r.Ask != tc.ask[4] {
 				t.Errorf("%+v %v", r, err)
 			}
 			for i, n := range s.asked {
@@ -135,7 +136,7 @@ func TestWindowControl(t *testing.T) {
 					t.Errorf("asked for %v, want %v", s.asked, tc.ask)
 				}
 			}
-			if len(s.asked) != 3 {
+			if len(s.asked) != 5 {
 				t.Errorf("%d calls", len(s.asked))
 			}
 		})
@@ -149,5 +150,39 @@ func TestCancelled(t *testing.T) {
 	s := &server{chat: context.Canceled, models: []llm.Info{{Model: "small"}}}
 	if _, err := preflight.Check(ctx, preflight.Server{Endpoint: "local", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Least: 4000, Count: count}); err == nil {
 		t.Error("a cancelled look says nothing")
+	}
+}
+
+// grouping counts figures three at a time, as the tokenizers of GPT and Llama do.
+type grouping struct{ server }
+
+var figures = regexp.MustCompile(`[0-9]{1,3}`)
+
+func (g *grouping) Chat(ctx context.Context, r llm.ChatRequest) (llm.ChatReply, error) {
+	out, err := g.server.Chat(ctx, r)
+	plain := figures.ReplaceAllString(r.User, "")
+	out.PromptTokens = count(plain) + len(figures.FindAllString(r.User, -1)) + 9
+	return out, err
+}
+
+// TestFactorsByKind: what a token of ours is in theirs hangs on the kind of text.
+func TestFactorsByKind(t *testing.T) {
+	t.Parallel()
+	own := func(s string) int { // one a figure, as Qwen2.5 has it
+		digits := 0
+		for _, c := range s {
+			if '0' <= c && c <= '9' {
+				digits++
+			}
+		}
+		return count(figures.ReplaceAllString(s, "")) + digits
+	}
+	g := &grouping{server{models: []llm.Info{{Model: "small", Window: 16384}}, factor: 1}}
+	r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Model: "small", Chat: g, Probe: &g.server}, preflight.Needs{Window: 8000, Least: 4000, Count: own})
+	if err != nil || !r.OK {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if r.DigitFactor > 0.7 || r.TokenFactor < 0.8 || r.MostFactor > 1 || r.MostFactor < r.TokenFactor {
+		t.Errorf("words and code %.2f to %.2f, figures %.2f", r.TokenFactor, r.MostFactor, r.DigitFactor)
 	}
 }

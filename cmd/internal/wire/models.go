@@ -268,7 +268,7 @@ func (m *modelServers) take(ctx context.Context, s served, l *look) (leave func(
 // decide makes what decides of one model, or of a gate model and a rewrite model.
 func (m *modelServers) decide(ctx context.Context, by []served, again time.Duration) (*gate.Models, error) {
 	found := &gate.Models{Cost: m.cfg.Cost}
-	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true, TokenFactor: math.Inf(1)}
+	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true, TokenFactor: math.Inf(1), DigitFactor: math.Inf(1)}
 	for i, s := range by {
 		r, err := m.look(ctx, s, again)
 		if err == nil {
@@ -286,7 +286,7 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 		// factor notices a cut prompt at either.
 		window := s.Window
 		if r.Window > 0 {
-			window = min(window, int(float64(r.Window-r.TemplateTokens)/max(r.TokenFactor, 1)))
+			window = min(window, int(float64(r.Window-r.TemplateTokens)/max(r.MostFactor, 1)))
 		}
 		if out.WindowTokens == 0 || window < out.WindowTokens {
 			out.WindowTokens = window
@@ -300,6 +300,8 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 		}
 		out.TemplateTokens = max(out.TemplateTokens, r.TemplateTokens)
 		out.TokenFactor = min(out.TokenFactor, r.TokenFactor)
+		out.DigitFactor = min(out.DigitFactor, r.DigitFactor)
+		out.MostFactor = max(out.MostFactor, r.MostFactor)
 	}
 	if out.Prompt != "" { // the wording says which form it is of
 		out.JSON = slices.Contains(gru.PromptVersions(true), out.Prompt)
@@ -379,6 +381,7 @@ func (m *modelServers) plan(project string, pick *models.Pick) *gate.Plan {
 		r, ok := m.seen(s)
 		p.Measured = p.Measured && ok && r.TokenFactor > 0
 		p.Model.TokenFactor = min(p.Model.TokenFactor, r.TokenFactor)
+		p.Model.MostFactor = max(p.Model.MostFactor, r.MostFactor)
 		p.Model.TemplateTokens = max(p.Model.TemplateTokens, r.TemplateTokens)
 	}
 	if m.cfg.Parallel > 1 {
