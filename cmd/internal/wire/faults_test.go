@@ -68,8 +68,12 @@ type brain struct {
 
 	sick func(n int, right llmtest.Chat) (play llmtest.Play, answered *llmtest.Chat)
 
-	mu  sync.Mutex
-	log []asked
+	// load may spoil the n-th load after the first decision.
+	load func(n int) llmtest.Play
+
+	mu    sync.Mutex
+	log   []asked
+	loads int
 }
 
 var (
@@ -89,8 +93,14 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 		return nil
 	}
 	list, _ := c.Field("messages").([]any)
-	if len(list) == 0 {
-		return nil // a load
+	if len(list) == 0 { // a load
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.load == nil || len(b.log) == 0 {
+			return nil
+		}
+		b.loads++
+		return b.load(b.loads)
 	}
 	system, user, prompt := "", "", faultTemplate
 	for _, m := range list {
@@ -544,6 +554,68 @@ func TestAnsweredOnce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLoadFaults: a native server that was started anew in the middle of a run, and
+// cannot load the model at first.
+func TestLoadFaults(t *testing.T) {
+	t.Parallel()
+	form := wireForms[0]
+	calm := faultWorld(t, &brain{}, form, false, nil)
+	if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for name, tc := range map[string]struct {
+		play llmtest.Play
+		kind fault.Kind
+	}{
+		"503":                  {llmtest.Status(http.StatusServiceUnavailable, "Loading model"), fault.Unavailable},
+		"load timed out":       {llmtest.Status(http.StatusInternalServerError, "timed out waiting for llama-server to start"), fault.Unavailable},
+		"too little memory":    {llmtest.Status(http.StatusInternalServerError, "model requires more system memory (9.1 GiB) than is available"), fault.Unavailable},
+		"a full queue":         {llmtest.QueueFull(), fault.Exhausted},
+		"error in a 200":       {llmtest.ErrorIn200("llama runner process has terminated"), fault.Unavailable},
+		"HTML in a 200":        {html(http.StatusOK), fault.Unavailable},
+		"connection reset":     {llmtest.Reset(), fault.Unavailable},
+		"broken inside":        {llmtest.BreaksOff(), fault.Unavailable},
+		"the model is removed": {llmtest.UnknownModel(), fault.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const down, broken = 3, 7 // calls that end the slice; loads that fail
+			b := &brain{}
+			b.sick = func(n int, _ llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
+				if n >= 3 && n < 3+down {
+					return llmtest.Status(http.StatusServiceUnavailable, "upstream connect error"), nil
+				}
+				return nil, nil
+			}
+			b.load = func(n int) llmtest.Play {
+				if n > broken {
+					return nil
+				}
+				return tc.play
+			}
+			w := faultWorld(t, b, form, false, nil)
+			errs := suffer(t, w, w.Put("shop/a.jsonl", faultSession()))
+			if len(errs) < 2 || !fault.Is(errs[0], fault.Unavailable) {
+				t.Fatalf("errors %v", errs)
+			}
+			for _, err := range errs[1:] {
+				if !fault.Is(err, tc.kind) {
+					t.Errorf("%v: kind %s, want %s", err, fault.KindOf(err), tc.kind)
+				}
+			}
+			judge(t, w, calm, b, false)
+			if got, want := w.Hashes(), calm.Hashes(); got.Log != want.Log || got.Index != want.Index {
+				t.Errorf("hashes %v, of a calm run %v", got, want)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.loads != broken+1 || len(b.log) != 6+down {
+				t.Errorf("%d loads and %d calls", b.loads, len(b.log))
+			}
+		})
 	}
 }
 
