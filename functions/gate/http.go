@@ -21,6 +21,9 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/questions", f.addQuestion)
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
 	mux.HandleFunc("GET /memory/models", f.listModels)
+	mux.HandleFunc("POST /memory/estimate", f.postEstimate)
+	mux.HandleFunc("GET /memory/regate", f.listPending)
+	mux.HandleFunc("POST /memory/regate", f.postRegate)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the
@@ -39,8 +42,11 @@ func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			out.Error, out.Hint = err.Error(), fault.HintOf(err)
 		}
-		out.Policy, out.Models = "model", append(out.Models, found...)
-		if m, err := f.models(r.Context(), ""); err == nil && m != nil {
+		out.Models = append(out.Models, found...)
+		switch m, err := f.models(r.Context(), ""); {
+		case err != nil:
+			out.Policy = "model"
+		case m != nil:
 			out.Policy = m.Model.Policy
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -95,7 +96,7 @@ func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (
 	a, ok := f.answered.Get(key)
 	if !ok {
 		var err error
-		if a, err = f.call(ctx, m, c); err != nil {
+		if a, err = f.call(ctx, w.ledger, m, c); err != nil {
 			return gru.Reply{}, err
 		}
 		f.answered.Add(key, a)
@@ -109,11 +110,15 @@ func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (
 	return a.reply, nil
 }
 
-// call asks the model's server.
-func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, error) {
+// call asks the model's server, within the budget.
+func (f *Function) call(ctx context.Context, ledger *cost.Ledger, m *Models, c *gru.Call) (answer, error) {
 	server, window, scored := m.Gate, m.GateWindow, m.Logprobs && (c.Kind == gru.CallDecide || c.Kind == gru.CallGate)
 	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
 		server, window = m.Rewrite, m.RewriteWindow
+	}
+	most := m.most(c)
+	if err := ledger.Reserve(ctx, most); err != nil {
+		return answer{}, err
 	}
 	f.calls.Add(1)
 	start := time.Now()
@@ -121,6 +126,9 @@ func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, er
 		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window, Logprobs: scored,
 	})
 	if err != nil {
+		if !billed(err) {
+			ledger.Settle(most, cost.Amount{})
+		}
 		return answer{}, err
 	}
 	a := answer{raw: string(r.Raw), reply: gru.Reply{
@@ -137,6 +145,7 @@ func (f *Function) call(ctx context.Context, m *Models, c *gru.Call) (answer, er
 	if m.Cost != nil {
 		a.reply.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
 	}
+	ledger.Settle(most, cost.Amount{USD: a.reply.CostUSD, Tokens: int64(r.PromptTokens + r.CompletionTokens), Calls: 1})
 	return a, nil
 }
 

@@ -15,6 +15,8 @@
 //	ops/pointer/<tenant>/_schemas/swept             {"version":"1a2b3c4d"}: see SweptSchemas
 //	config/<tenant>/<project>/adhoc/<stream>.json   one request's question: {"stream":"adhoc-1a2b3c4d","question":…,"admit":7,…}
 //	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"}}
+//	ops/pointer/<tenant>/<project>/regate/<stream>  {"up_to":17}: pending steps up to there are asked again
+//	ops/pointer/<tenant>/<project>/refused/<stream> {"reason":…,"hint":…}: see Refusal; {} once it is asked again
 //
 // The package decides nothing about evidence and reads no log segment.
 package catalog
@@ -30,6 +32,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/redact"
@@ -173,6 +176,8 @@ type Adhoc struct {
 	RawSHA256    memory.SHA `json:"raw_sha256"` // of the part it asks about
 	Admit        int64      `json:"admit"`      // the part's place
 	BudgetTokens int        `json:"memory_budget"`
+	// Models is what the request chose to decide; absent: the project's models.
+	Models *models.Pick `json:"models,omitempty"`
 }
 
 // PutAdhoc keeps the question of a request; the same one again changes nothing,
@@ -205,6 +210,8 @@ type Stream struct {
 	BudgetTokens int
 	// Only is the one admit seq that an ad-hoc stream folds; 0 means all.
 	Only int64
+	// Models is what an ad-hoc stream's request chose; nil: the project's models.
+	Models *models.Pick
 }
 
 // Streams lists the project's streams: standing questions in file order, then
@@ -232,7 +239,7 @@ func (c *Catalog) Streams(ctx context.Context, project string) (_ []Stream, err 
 
 // AsStream is the stream that answers a.
 func (a Adhoc) AsStream() Stream {
-	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit}
+	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit, Models: a.Models}
 }
 
 // Adhocs lists the project's ad-hoc questions by stream name.

@@ -35,6 +35,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/rank"
 	"github.com/mneme-ai/mneme/shared/redact"
@@ -65,6 +66,7 @@ type parts struct {
 	count    func(string) int
 	embedder llm.Embedder
 	models   *modelServers // nil: the built-in policy decides
+	picks    models.Config // what a request may pick from
 	graph    index.Graph
 	lexical  index.Lexical
 	logger   *slog.Logger
@@ -92,13 +94,14 @@ type functions struct {
 }
 
 func (p *parts) newLearn() (*learn.Function, error) {
-	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Logger: p.logger, Publish: p.publish})
+	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Models: p.picks, Logger: p.logger, Publish: p.publish})
 }
 
 func (p *parts) newGate() (*gate.Function, error) {
 	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
 	if p.models != nil {
-		c.Models, c.Doctor = p.models.models, p.models.doctor
+		c.Models, c.Picked, c.Doctor = p.models.models, p.models.picked, p.models.doctor
+		c.Budget, c.Plan = p.models.budget, p.models.plan
 	}
 	return gate.New(c)
 }

@@ -1,0 +1,224 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/event"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+// regates reports whether pending steps of a stream were asked for again and can
+// be: by a model, as a policy leaves none.
+func (f *Function) regates(ctx context.Context, project string, s catalog.Stream, st *gru.State) (bool, error) {
+	if len(st.Pending) == 0 {
+		return false, nil
+	}
+	if st.Open == nil || !st.Open.Regate {
+		upTo, err := f.cfg.Catalog.Regate(ctx, project, s.Name)
+		if err != nil || st.Pending[0].T > upTo {
+			return false, err
+		}
+	}
+	m, err := f.decides(ctx, project, s)
+	return m != nil || err != nil, nil // why they cannot be used is the run's to say
+}
+
+// again asks the pending steps of the stream again, after all that is admitted;
+// false when the time was over before its end.
+func (f *Function) again(ctx context.Context, w *writer, cfg *gru.Config, deadline time.Time) (bool, error) {
+	open := w.next.Open != nil && w.next.Open.Regate
+	if ok, err := f.regates(ctx, w.project, w.stream, &w.next); err != nil || !ok && !open {
+		return true, err
+	}
+	m, err := w.ready(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	end := func(s gru.State) (gru.State, []gru.Record) { return gru.End(s, cfg, nil, f.cfg.Now()) }
+	switch {
+	case m == nil && open: // it was a model's run, and none decides any more
+		return true, w.take(ctx, end)
+	case m == nil:
+		return true, nil
+	}
+	if err := w.take(ctx, func(s gru.State) (gru.State, []gru.Record) { return gru.BeginRegate(s, cfg, f.cfg.Now()) }); err != nil {
+		return false, err
+	}
+	for steps := w.next.Regate(0); len(steps) > 0; steps = w.next.Regate(0) {
+		if err := ctx.Err(); err != nil {
+			return false, fault.As(fault.Unavailable, err)
+		}
+		if w.moved && f.cfg.Now().After(deadline) {
+			return false, nil
+		}
+		gp, p, err := f.admitted(ctx, w, steps[0].Admit)
+		if err != nil {
+			return false, err
+		}
+		in, err := f.input(ctx, w.scrub, w.project, p, steps[0].I)
+		if err != nil {
+			return false, err
+		}
+		if err := f.decide(ctx, w, cfg, gp, m, in); err != nil {
+			return false, err
+		}
+	}
+	return true, w.take(ctx, end)
+}
+
+// admitted is the part of an admit line.
+func (f *Function) admitted(ctx context.Context, w *writer, seq int64) (*gru.Part, part, error) {
+	for line, err := range f.admits(ctx, w.project, seq-1) {
+		if err != nil {
+			return nil, part{}, err
+		}
+		p, err := f.part(ctx, w.scrub, w.project, line.Source)
+		return &gru.Part{Admit: line, Source: p.source, Chunks: len(p.chunks)}, p, err
+	}
+	return nil, part{}, fault.New(fault.Corrupt, "a step looked at part %d, which is not admitted", seq)
+}
+
+// Undecided is one stream's steps without a readable reply.
+type Undecided struct {
+	Project string            `json:"project"`
+	Stream  string            `json:"stream"`
+	QueryID string            `json:"query_id"`
+	Asked   int               `json:"asked"`   // of them, asked again and not yet answered
+	Pending []gru.PendingStep `json:"pending"` // in order
+
+	of catalog.Stream
+}
+
+// Regated is the answer of GET and POST /memory/regate.
+type Regated struct {
+	Streams []Undecided `json:"streams"`
+}
+
+// undecided lists the streams with pending steps.
+func (f *Function) undecided(ctx context.Context, project, query string) ([]Undecided, error) {
+	projects := []string{project}
+	if project == "" {
+		var err error
+		if projects, err = f.cfg.Catalog.Known(ctx); err != nil {
+			return nil, err
+		}
+	}
+	out := []Undecided{}
+	for _, p := range projects {
+		streams, err := f.cfg.Catalog.Streams(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		scrub, err := f.scrubbed(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range streams {
+			if query != "" && s.QueryID != query && s.Name != query {
+				continue
+			}
+			c, err := f.cursor(ctx, scrub, p, s.Name)
+			if err != nil {
+				return nil, err
+			}
+			if len(c.State.Pending) == 0 {
+				continue
+			}
+			u := Undecided{Project: p, Stream: s.Name, QueryID: s.QueryID, Pending: c.State.Pending, of: s}
+			if again, err := f.regates(ctx, p, s, &c.State); err != nil {
+				return nil, err
+			} else if again {
+				upTo, err := f.cfg.Catalog.Regate(ctx, p, s.Name)
+				if err != nil {
+					return nil, err
+				}
+				u.Asked = len(c.State.Regate(upTo))
+			}
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
+
+func (f *Function) listPending(w http.ResponseWriter, r *http.Request) {
+	p := r.URL.Query().Get("project")
+	if p != "" && !memory.ValidName(p) {
+		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", p))
+		return
+	}
+	u, err := f.undecided(r.Context(), p, r.URL.Query().Get("query"))
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	serve.WriteJSON(w, http.StatusOK, Regated{u})
+}
+
+// regateRequest is the body of POST /memory/regate.
+type regateRequest struct {
+	Project string `json:"project"` // absent: all
+	Query   string `json:"query"`   // a question id or a stream; absent: all
+}
+
+// postRegate asks the pending steps again. The models are looked at first, so that
+// whoever asks is told what is wrong with them.
+func (f *Function) postRegate(w http.ResponseWriter, r *http.Request) {
+	var b regateRequest
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, query}", "%v", err))
+		return
+	}
+	if b.Project != "" && !memory.ValidName(b.Project) {
+		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		return
+	}
+	out, err := f.askAgain(r.Context(), b.Project, b.Query)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	status := http.StatusOK
+	if len(out.Streams) > 0 {
+		status = http.StatusAccepted
+	}
+	serve.WriteJSON(w, status, out)
+}
+
+func (f *Function) askAgain(ctx context.Context, project, query string) (Regated, error) {
+	list, err := f.undecided(ctx, project, query)
+	if err != nil || len(list) == 0 {
+		return Regated{list}, err
+	}
+	for i := range list {
+		u := &list[i]
+		m, err := f.decides(ctx, u.Project, u.of)
+		if err != nil {
+			return Regated{}, err
+		}
+		if m == nil {
+			return Regated{}, fault.At(fault.Invalid, "project "+u.Project, "configure a gate model (docs/MODELS.md)", "no model decides there: pending steps are a model's to answer")
+		}
+		if err := f.cfg.Catalog.AskRegate(ctx, u.Project, u.Stream, u.Pending[len(u.Pending)-1].T); err != nil {
+			return Regated{}, err
+		}
+		u.Asked = len(u.Pending)
+		if f.cfg.Publish == nil {
+			continue // the sweep finds it
+		}
+		if err := f.cfg.Publish(ctx, event.New(event.RunRequested, f.Name(), event.Stream{
+			Tenant: f.cfg.Tenant, Project: u.Project, Stream: u.Stream, Seq: int64(u.Pending[len(u.Pending)-1].T),
+		})); err != nil {
+			return Regated{}, err
+		}
+	}
+	return Regated{list}, nil
+}
