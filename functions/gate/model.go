@@ -26,6 +26,9 @@ type Models struct {
 	GateWindow, RewriteWindow int
 	// Logprobs says that the gate's server gives log-probabilities: see gru.Score.
 	Logprobs bool
+	// Doubt is called where a server did what the preflight had found that it would
+	// not: it cut a prompt, or refused a call for good. nil: nobody looks again.
+	Doubt func()
 	// Cost is what a call of a model costs, in US dollars; nil: nothing is known.
 	Cost func(model string, promptTokens, completionTokens int) float64
 }
@@ -164,6 +167,9 @@ func tokens(list []llm.Token) []gru.Token {
 // stopped turns what ended a slice by a model's server into what an operator
 // can cure. The records made before it are appended first.
 func (f *Function) stopped(ctx context.Context, project, stream string, m *Models, err error) error {
+	if kind := fault.KindOf(err); m.Doubt != nil && (errors.Is(err, errCut) || kind == fault.Invalid || kind == fault.NotFound || kind == fault.Denied) {
+		m.Doubt()
+	}
 	if !errors.Is(err, errCut) {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,8 +64,10 @@ type asked struct {
 // gate opens where the section holds a fact, which goes behind the memory. sick
 // may spoil the answer to the n-th decision, counted from 1.
 type brain struct {
-	ignores bool // schemas
-	odds    bool // it was asked for log-probabilities
+	servers wire.ModelServers   // that ask it
+	probe   func() llmtest.Play // may spoil a look at what it serves
+	ignores bool                // schemas
+	odds    bool                // it was asked for log-probabilities
 
 	sick func(n int, right llmtest.Chat) (play llmtest.Play, answered *llmtest.Chat)
 
@@ -83,6 +86,11 @@ var (
 )
 
 func (b *brain) answer(c llmtest.Call) llmtest.Play {
+	if b.probe != nil && c.Method == http.MethodGet {
+		if p := b.probe(); p != nil {
+			return p
+		}
+	}
 	switch c.Path {
 	case "/api/ps":
 		return llmtest.Body(http.StatusOK, fmt.Sprintf(`{"models":[{"name":"%s:latest","context_length":%d},{"name":"other:1b","context_length":%[2]d}]}`, llmtest.Model, faultWindow))
@@ -232,6 +240,7 @@ func faultWorld(t *testing.T, b *brain, form wireForm, split bool, tune func(*en
 			t.Error(err)
 		}
 	})
+	b.servers = ms
 	w := functest.New(t, functest.Options{Count: functest.Coarse, Models: ms.Models, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
 	w.Ask("shop", "limits")
 	return w
@@ -552,6 +561,128 @@ func TestAnsweredOnce(t *testing.T) {
 				if got, want := w.Hashes(), calm[tc.split].Hashes(); got.Log != want.Log {
 					t.Errorf("log hash %s, of a calm run %s", got.Log, want.Log)
 				}
+			})
+		}
+	}
+}
+
+// TestFirstLook: a server that is down when it is first looked at is asked again by
+// the broker, once the look does not count any more; what only a person can cure
+// goes to the dead letters. Nothing is decided meanwhile.
+func TestFirstLook(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		calm := faultWorld(t, &brain{}, form, false, nil)
+		if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for name, tc := range map[string]struct {
+			play  llmtest.Play
+			kind  fault.Kind
+			after time.Duration
+		}{
+			"503":              {llmtest.Status(http.StatusServiceUnavailable, "upstream connect error"), fault.Unavailable, wire.LookAgain},
+			"429 for long":     {llmtest.TooMany("100"), fault.Exhausted, 100 * time.Second},
+			"connection reset": {llmtest.Reset(), fault.Unavailable, wire.LookAgain},
+			"HTML in a 200":    {html(http.StatusOK), fault.Unavailable, wire.LookAgain},
+			"401":              {llmtest.Status(http.StatusUnauthorized, "bad key"), fault.Invalid, 0},
+			"no such model":    {llmtest.Body(http.StatusOK, `{"models":[],"data":[]}`), fault.Invalid, 0},
+		} {
+			t.Run(form.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				var well atomic.Bool
+				b := &brain{probe: func() llmtest.Play {
+					if well.Load() {
+						return nil
+					}
+					return tc.play
+				}}
+				w := faultWorld(t, b, form, false, nil)
+				es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", faultSession()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if es, err = w.Gate.Handle(t.Context(), es[0]); err != nil || len(es) != 1 {
+					t.Fatalf("%v %v", es, err)
+				}
+				for range 2 { // the second sees what the first found
+					if _, err := w.Gate.Handle(t.Context(), es[0]); !fault.Is(err, tc.kind) || fault.RetryAfterOf(err) != tc.after {
+						t.Errorf("%v: kind %s after %s", err, fault.KindOf(err), fault.RetryAfterOf(err))
+					}
+				}
+				if n := len(w.Streams("shop")); n != 0 || len(b.asked()) != 0 {
+					t.Errorf("%d streams, %d calls", n, len(b.asked()))
+				}
+				well.Store(true)
+				b.servers.Age(wire.LookAgain)
+				if errs := suffer(t, w, es...); len(errs) > 0 {
+					t.Error(errs)
+				}
+				judge(t, w, calm, b, false)
+			})
+		}
+	}
+}
+
+// TestDoubt: after a call that was refused for good, or a prompt that was cut, the
+// server is looked at again before the next one, and what is found stops the run.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		calm := faultWorld(t, &brain{}, form, false, nil)
+		if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for name, tc := range map[string]struct {
+			play func(llmtest.Chat) llmtest.Play
+			cut  bool
+		}{
+			"the model is removed": {always(llmtest.UnknownModel()), false},
+			"the key is revoked":   {always(llmtest.Status(http.StatusUnauthorized, "bad key")), false},
+			"the prompt is cut":    {func(c llmtest.Chat) llmtest.Play { c.Prompt /= 2; return c.Play() }, true},
+		} {
+			t.Run(form.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				var gone atomic.Bool
+				b := &brain{probe: func() llmtest.Play {
+					if gone.Load() {
+						return llmtest.Body(http.StatusOK, `{"models":[],"data":[]}`)
+					}
+					return nil
+				}}
+				b.sick = func(n int, right llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
+					if n != 3 {
+						return nil, nil
+					}
+					gone.Store(true)
+					if said := right; tc.cut {
+						said.Prompt /= 2
+						return tc.play(right), &said
+					}
+					return tc.play(right), nil
+				}
+				w := faultWorld(t, b, form, false, nil)
+				es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", faultSession()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if es, err = w.Gate.Handle(t.Context(), es[0]); err != nil || len(es) != 1 {
+					t.Fatalf("%v %v", es, err)
+				}
+				if _, err = w.Gate.Handle(t.Context(), es[0]); err == nil {
+					t.Fatal("a refused call goes unseen")
+				}
+				b.servers.Age(wire.LookAgain) // far from the time that a good look counts
+				_, err = w.Gate.Handle(t.Context(), es[0])
+				if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "not there") || len(b.asked()) != 3 {
+					t.Errorf("%d calls, %v", len(b.asked()), err)
+				}
+				gone.Store(false)
+				b.servers.Age(wire.LookAgain)
+				if errs := suffer(t, w, es...); len(errs) > 0 {
+					t.Error(errs)
+				}
+				judge(t, w, calm, b, tc.cut)
 			})
 		}
 	}
