@@ -317,6 +317,7 @@ type misbehaviour struct {
 	skip    func(wireForm) bool
 	stalls  bool
 	jsonRaw bool // tags may hold it: it counts there
+	onCheck bool // it spoils the gate's part of a reply
 }
 
 // spoilt is a reply whose content or finish reason is not right.
@@ -362,14 +363,18 @@ func misbehaviours() []misbehaviour {
 		spoilt("reasoning only", func(c *llmtest.Chat) { c.Reasoning, c.Content, c.Finish = c.Content, "", "length" }),
 		spoilt("invalid JSON", func(c *llmtest.Chat) { c.Content = strings.TrimRight(c.Content[:len(c.Content)-3], " ") }),
 		spoilt("prose around nothing", func(c *llmtest.Chat) { c.Content = "Yes, that seems useful to me." }),
-		spoilt("German quotes", func(c *llmtest.Chat) {
-			c.Content = strings.NewReplacer(`"yes"`, `„yes“`, `"no"`, `„no“`, `>yes<`, `>„yes“<`, `>no<`, `>„no“<`).Replace(c.Content)
-		}),
+		func() misbehaviour {
+			m := spoilt("German quotes", func(c *llmtest.Chat) {
+				c.Content = strings.NewReplacer(`"yes"`, `„yes“`, `"no"`, `„no“`, `>yes<`, `>„yes“<`, `>no<`, `>„no“<`).Replace(c.Content)
+			})
+			m.onCheck = true
+			return m
+		}(),
 		func() misbehaviour {
 			m := spoilt("raw newlines in JSON strings", func(c *llmtest.Chat) {
 				c.Content = strings.NewReplacer(`"think":"`, "\"think\":\"one\n", "<think>", "<think>one\n").Replace(c.Content)
 			})
-			m.jsonRaw = true
+			m.jsonRaw, m.onCheck = true, true
 			return m
 		}(),
 		spoilt("finish reason length", func(c *llmtest.Chat) { c.Finish = "length" }),
@@ -432,7 +437,7 @@ func TestFaultServer(t *testing.T) {
 						}
 						t.Run(fmt.Sprintf("%s/%d times from decision %d", m.name, times, at), func(t *testing.T) {
 							t.Parallel()
-							play(t, form, m, at, times, calm, want)
+							play(t, form, false, m, at, times, calm, want)
 						})
 					}
 				}
@@ -441,7 +446,48 @@ func TestFaultServer(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, form wireForm, m misbehaviour, at, times int, calm *functest.World, want functest.Hashes) {
+// TestFaultServerSplit is TestFaultServer with a gate model and a rewrite model: the
+// second call, a rewrite, is spoilt, or the fourth, a gate's.
+func TestFaultServerSplit(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		t.Run(form.name, func(t *testing.T) {
+			t.Parallel()
+			b := &brain{}
+			calm := faultWorld(t, b, form, true, nil)
+			if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			calls := b.asked()
+			if len(calls) != 10 || calls[0].rewrite || !calls[1].rewrite || calls[3].rewrite || len(gatesOf(calm)) != 6 {
+				t.Fatalf("%d calls for %d steps: %+v", len(calls), len(gatesOf(calm)), calls)
+			}
+			want := calm.Hashes()
+			for _, m := range misbehaviours() {
+				if m.skip != nil && m.skip(form) {
+					continue
+				}
+				if m.jsonRaw && !form.json {
+					m.once = counts
+				}
+				for at, times := range map[int]int{2: 1, 4: 7} {
+					if m.stalls && times > 1 || testing.Short() && times > 1 {
+						continue
+					}
+					if at == 2 && m.onCheck {
+						continue // a rewrite says neither yes nor no
+					}
+					t.Run(fmt.Sprintf("%s/%d times from call %d", m.name, times, at), func(t *testing.T) {
+						t.Parallel()
+						play(t, form, true, m, at, times, calm, want)
+					})
+				}
+			}
+		})
+	}
+}
+
+func play(t *testing.T, form wireForm, split bool, m misbehaviour, at, times int, calm *functest.World, want functest.Hashes) {
 	b := &brain{}
 	b.sick = func(n int, right llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
 		if n < at || n >= at+times {
@@ -453,7 +499,7 @@ func play(t *testing.T, form wireForm, m misbehaviour, at, times int, calm *func
 		said := m.said(right)
 		return m.play(right), &said
 	}
-	w := faultWorld(t, b, form, false, func(c *endpoint.Config) {
+	w := faultWorld(t, b, form, split, func(c *endpoint.Config) {
 		if m.stalls {
 			c.Stall = stallAfter
 		}
