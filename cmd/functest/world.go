@@ -194,7 +194,7 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	w.Gate, err = gate.New(gate.Config{
-		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Picked: o.Picked, Budget: o.Budget, Count: o.Count,
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Picked: o.Picked, Pick: o.Picks.Pick, Budget: o.Budget, Count: o.Count,
 		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
 	})
 	must(err)

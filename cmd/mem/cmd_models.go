@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,26 +83,58 @@ type regateFlags struct {
 	dry      bool
 	wait     bool
 	timeout  time.Duration
+	shadow   bool
+	apply    bool
+	yes      bool
+	model    string
+	url      string
+	limit    int
 }
 
 func (a *app) cmdRegate() *cobra.Command {
 	var f regateFlags
 	c := &cobra.Command{
 		Use:   "regate",
-		Short: "Decide again: steps that a model left undecided (--pending)",
-		Long: `Decide again: steps that a model left undecided.
+		Short: "Decide again: undecided steps (--pending), or what another model would decide (--shadow)",
+		Long: `Decide again.
 
 --pending asks every step again of which no reply could be read, or whose prompt
 the server cut. Each is a new step of its stream that names the old one; the log
-keeps both. It waits until they are answered.`,
-		Args: cobra.NoArgs,
+keeps both. It waits until they are answered.
+
+--model X --shadow asks another model the gate's question about every step that was
+decided, with the memory as it was then, and compares: agreement, where they differ,
+what it cost. Its answers are kept as labels; the memory stays as it is. A call that
+was interrupted goes on where it was.
+
+--apply decides everything once more, by --model X or by the models that are
+configured now: each question gets a new stream, which is back-filled over all that is
+admitted while the present one answers, and then takes its place (mem wait). The log
+keeps both. It shows what that costs, and needs --yes.`,
+		Example: "  mem regate --pending\n  mem regate --model qwen2.5:7b-instruct --shadow -q decisions --limit 100\n  mem regate --model qwen2.5:7b-instruct --apply --yes",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !f.pending {
-				return usageError{errors.New("say what: --pending")}
+			switch {
+			case countTrue(f.pending, f.shadow, f.apply) != 1:
+				return usageError{errors.New("say what: --pending, --model MODEL --shadow, or --apply")}
+			case f.shadow && f.model == "":
+				return usageError{errors.New("--shadow needs the other model: --model MODEL")}
+			case f.pending && (f.model != "" || f.url != "" || f.limit != 0):
+				return usageError{errors.New("--model, --url and --limit do not go with --pending: pending steps are asked of the project's own models")}
+			case f.shadow:
+				return a.regateShadow(c.Context(), f)
+			case f.apply:
+				return a.regateApply(c.Context(), f)
 			}
 			return a.regatePending(c.Context(), f)
 		},
 	}
+	c.Flags().BoolVar(&f.shadow, "shadow", false, "compare another model with what was decided")
+	c.Flags().BoolVar(&f.apply, "apply", false, "decide everything once more, in new streams")
+	c.Flags().BoolVar(&f.yes, "yes", false, "with --apply: do it, and not only show what it costs")
+	c.Flags().StringVar(&f.model, "model", "", "with --shadow and --apply: the other model")
+	c.Flags().StringVar(&f.url, "url", "", "where the other model is, a configured endpoint (default the project's own)")
+	c.Flags().IntVar(&f.limit, "limit", 0, "with --shadow: only the latest steps of each stream")
 	c.Flags().BoolVar(&f.pending, "pending", false, "ask the undecided steps again")
 	c.Flags().StringVarP(&f.question, "question", "q", "", "only this question id, or this stream")
 	c.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "list the undecided steps, and ask nothing")
@@ -198,4 +233,113 @@ func (a *app) awaitRegate(ctx context.Context, cl *client, where string, steps i
 		case <-time.After(pause):
 		}
 	}
+}
+
+func countTrue(bs ...bool) (n int) {
+	for _, b := range bs {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *app) regateApply(ctx context.Context, f regateFlags) error {
+	cl, err := a.client()
+	if err != nil {
+		return err
+	}
+	project, err := a.one(ctx, cl)
+	if err != nil {
+		return err
+	}
+	var out gate.Reopened
+	err = cl.send(ctx, http.MethodPost, "/memory/regate", map[string]any{
+		"project": project, "query": f.question, "apply": true, "model": f.model, "base_url": f.url, "dry_run": f.dry || !f.yes,
+	}, &out)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	a.printEstimate(out.Estimate)
+	if f.dry || !f.yes {
+		fmt.Fprintf(a.out, "%s would decide %s once more; run it again with --yes\n", out.Model, strings.Join(out.Streams, ", "))
+		return nil
+	}
+	fmt.Fprintf(a.out, "%s decides in %s; the present streams answer until they have caught up (mem wait)\n", out.Model, strings.Join(out.Streams, ", "))
+	return nil
+}
+
+func (a *app) regateShadow(ctx context.Context, f regateFlags) error {
+	cl, err := a.client()
+	if err != nil {
+		return err
+	}
+	project, err := a.one(ctx, cl)
+	if err != nil {
+		return err
+	}
+	m := a.meter("shadow", -1, false)
+	var out gate.Shadowed
+	err = cl.long(ctx, http.MethodPost, "/memory/shadow", gate.ShadowRequest{Project: project, Query: f.question, Model: f.model, BaseURL: f.url, Limit: f.limit}, func(p json.RawMessage) {
+		var s struct{ Done, Of int64 }
+		if json.Unmarshal(p, &s) == nil {
+			m.set(s.Done, s.Of)
+		}
+	}, &out)
+	m.done()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	if len(out.Streams) == 0 {
+		fmt.Fprintln(a.err, "mem: no stream has decided anything yet")
+		return errNothing
+	}
+	return a.printShadow(out)
+}
+
+// printShadow is the table of a comparison, and where the two differ.
+func (a *app) printShadow(s gate.Shadowed) error {
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "stream\tby\tsteps\tboth open\tboth closed\tonly now\tonly %s\tunreadable\tagreement\tkappa\n", s.Model)
+	for _, c := range s.Streams {
+		kappa := "-"
+		if c.Kappa != nil {
+			kappa = fmt.Sprintf("%.2f", *c.Kappa)
+		}
+		by := cmp.Or(c.Model, "policy")
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.3f [%.3f, %.3f]\t%s\n", c.Stream, by, c.Table.N()+c.Unread,
+			c.Table.Both, c.Table.Neither, c.Table.OnlyA, c.Table.OnlyB, c.Unread, c.Agreement, c.CI[0], c.CI[1], kappa)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	fmt.Fprintf(t, "cost\tprompt tokens now\t%s\tcompletion now\t%s\tUSD now\t%s\tms a step now\t%s\n", s.Model, s.Model, s.Model, s.Model)
+	for _, c := range s.Streams {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%.4f\t%.4f\t%.0f\t%.0f\n", c.Stream, thousands(c.Now.PromptTokens), thousands(c.Then.PromptTokens),
+			thousands(c.Now.CompletionTokens), thousands(c.Then.CompletionTokens), c.Now.USD, c.Then.USD, c.Now.LatencyMS, c.Then.LatencyMS)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	asked := 0
+	fmt.Fprintln(a.out)
+	for _, c := range s.Streams {
+		asked += c.Asked
+		for _, d := range c.Differ {
+			now, then := "closed", "open"
+			if d.Now {
+				now, then = "open", "closed"
+			}
+			fmt.Fprintf(a.out, "%s t=%d  now %s, %s %s  chunk %s  %s\n", c.Stream, d.T, now, s.Model, then, d.Chunk, d.Reason)
+		}
+	}
+	fmt.Fprintf(a.out, "%d steps were asked now; the answers are kept as labels, and the memory is as it was. mem why CHUNK shows a step.\n", asked)
+	return nil
 }

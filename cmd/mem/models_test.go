@@ -221,3 +221,48 @@ func TestBudgetPauses(t *testing.T) {
 		t.Errorf("%d tokens are spent", spent)
 	}
 }
+
+// TestAnotherModel: a second model is compared without touching the memory, and then
+// decides everything once more in streams that take over.
+func TestAnotherModel(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	s := start(t, t.TempDir(), "MNEME_MODELS="+m.modelsFile(t, ""))
+	s.must("-p", "shop", "learn", "--wait", note(t, "n.md", "# Retries\n\nWe decided to stop retries after 5 attempts.\n\n# Cache\n\nWe decided to cap the cache at 10 MB.\n\n# Other\n\nNothing of note.\n"))
+	before := s.verify()
+
+	out := s.must("-p", "shop", "regate", "--model", "second", "--shadow", "-q", "decisions")
+	for _, want := range []string{"both open", "only second", "agreement", "0.667 [", "now open, second closed", "3 steps were asked now"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if out := s.must("-p", "shop", "regate", "--model", "second", "--shadow", "-q", "decisions"); !strings.Contains(out, "0 steps were asked now") {
+		t.Errorf("%s", out)
+	}
+	if after := s.verify(); after.LogHash != before.LogHash || after.IndexHash != before.IndexHash {
+		t.Error("the comparison changed the memory")
+	}
+	calls := m.count()
+	if out := s.must("-p", "shop", "regate", "--model", "second", "--apply", "-q", "decisions"); !strings.Contains(out, "run it again with --yes") || !strings.Contains(out, "1 questions over 3 chunks") {
+		t.Errorf("%s", out)
+	}
+	if n := m.count(); n != calls {
+		t.Errorf("to show the cost took %d calls", n-calls)
+	}
+	if out := s.must("-p", "shop", "regate", "--model", "second", "--apply", "--yes", "-q", "decisions"); !strings.Contains(out, "second decides in decisions@") {
+		t.Errorf("%s", out)
+	}
+	s.must("wait")
+	if out := s.must("-p", "shop", "question", "show", "decisions"); !strings.Contains(out, ".2, caught up: true") {
+		t.Errorf("%s", out)
+	}
+	if out := s.must("-p", "shop", "report", "-q", "decisions"); !strings.Contains(out, "by small, not serving") || !strings.Contains(out, "by second\n") {
+		t.Errorf("%s", out)
+	}
+	for _, args := range [][]string{{"regate"}, {"regate", "--pending", "--shadow"}, {"regate", "--shadow"}, {"regate", "--pending", "--model", "x"}} {
+		if out, code := s.mem(args...); code != 2 {
+			t.Errorf("%v: exit %d: %s", args, code, out)
+		}
+	}
+}

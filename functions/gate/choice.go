@@ -25,7 +25,7 @@ func (f *Function) decides(ctx context.Context, project string, s catalog.Stream
 // refuse turns what ended the run of a request with models of its own, and no
 // retry helps, into the request's answer. Any other error is for the broker.
 func (f *Function) refuse(ctx context.Context, project string, s catalog.Stream, err error) error {
-	if s.Models == nil || !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Denied) {
+	if s.Models == nil || s.Only == 0 || !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Denied) {
 		return err
 	}
 	f.cfg.Logger.WarnContext(ctx, "the models of a request are refused", slog.String("project", project), slog.String("stream", s.Name), slog.Any("err", err))
@@ -34,7 +34,7 @@ func (f *Function) refuse(ctx context.Context, project string, s catalog.Stream,
 
 // refused reports whether a stream waits for its request to be made again.
 func (f *Function) refused(ctx context.Context, project string, s catalog.Stream) (bool, error) {
-	if s.Models == nil {
+	if s.Models == nil || s.Only == 0 {
 		return false, nil
 	}
 	_, is, err := f.cfg.Catalog.Refused(ctx, project, s.Name)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
 
@@ -35,6 +37,10 @@ type estimateRequest struct {
 	Project string `json:"project"`
 	Chunks  []int  `json:"chunks"` // tokens of each
 	Query   string `json:"query"`  // an ad-hoc question in the place of the standing ones
+
+	only func(catalog.Stream) bool // of the standing ones; nil: all
+	by   *models.Pick              // in the place of the project's models
+	anew bool                      // over all chunks that are admitted, from an empty memory
 }
 
 // Estimate is its answer: what learning would cost, and where texts would go. No
@@ -88,7 +94,17 @@ func (f *Function) postEstimate(w http.ResponseWriter, r *http.Request) {
 const seenSteps = 400
 
 func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, error) {
-	e := Estimate{Project: b.Project, Policy: f.cfg.Policy.Name(), Chunks: len(b.Chunks), Sends: []Destination{}}
+	e := Estimate{Project: b.Project, Policy: f.cfg.Policy.Name(), Sends: []Destination{}}
+	scrub, err := f.scrubbed(ctx, b.Project)
+	if err != nil {
+		return e, err
+	}
+	if b.anew {
+		if b.Chunks, err = f.admittedChunks(ctx, scrub, b.Project); err != nil {
+			return e, err
+		}
+	}
+	e.Chunks = len(b.Chunks)
 	for _, n := range b.Chunks {
 		e.Tokens += n
 	}
@@ -99,33 +115,30 @@ func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, e
 	if b.Query != "" {
 		streams = []catalog.Stream{{Name: memory.AdhocStream(b.Query, ""), Question: b.Query, BudgetTokens: catalog.AdhocBudget}}
 	}
+	streams = slices.DeleteFunc(streams, func(s catalog.Stream) bool {
+		return s.Only != 0 || b.only != nil && !b.only(s) // an ad-hoc one folds its one part
+	})
 	var plan *Plan
 	if f.cfg.Plan != nil {
-		plan = f.cfg.Plan(b.Project)
+		plan = f.cfg.Plan(b.Project, b.by)
 	}
 	if plan == nil {
-		for _, s := range streams {
-			e.Questions += b2i(s.Only == 0)
-		}
+		e.Questions = len(streams)
 		return e, nil
 	}
 	m := &plan.Model
 	e.Policy, e.Sends = m.Policy, plan.Sends
-	scrub, err := f.scrubbed(ctx, b.Project)
-	if err != nil {
-		return e, err
-	}
 	seen, err := f.seen(ctx, b.Project, m.Name)
 	if err != nil {
 		return e, err
 	}
 	for _, s := range streams {
-		if s.Only != 0 {
-			continue // it folds its one part
-		}
 		c, err := f.cursor(ctx, scrub, b.Project, s.Name)
 		if err != nil {
 			return e, err
+		}
+		if b.anew {
+			c.State.Tokens = 0
 		}
 		cfg := &gru.Config{Question: s.Question, BudgetTokens: s.BudgetTokens, Count: f.cfg.Count, Model: m}
 		r := cost.Estimate(work(cfg, plan, b.Chunks, c.State.Tokens, seen))
@@ -144,6 +157,23 @@ func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, e
 		}
 	}
 	return e, nil
+}
+
+// admittedChunks are the sizes of all chunks of a project, in tokens.
+func (f *Function) admittedChunks(ctx context.Context, scrub, project string) (out []int, err error) {
+	for line, err := range f.admits(ctx, project, 0) {
+		if err != nil {
+			return nil, err
+		}
+		p, err := f.part(ctx, scrub, project, line.Source)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.chunks {
+			out = append(out, p.chunks[i].Tokens)
+		}
+	}
+	return out, nil
 }
 
 // unmeasured is how far a server's count may lie from the own one before a
@@ -197,11 +227,4 @@ func (f *Function) seen(ctx context.Context, project, model string) (*cost.Figur
 		}
 	}
 	return &out, nil
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -24,6 +24,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/estimate", f.postEstimate)
 	mux.HandleFunc("GET /memory/regate", f.listPending)
 	mux.HandleFunc("POST /memory/regate", f.postRegate)
+	mux.HandleFunc("POST /memory/shadow", f.postShadow)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the
@@ -111,11 +112,12 @@ func (f *Function) questions(ctx context.Context, p string) (Questions, error) {
 	}
 	out := Questions{Project: p, Default: etag == "", Questions: []Question{}}
 	for _, q := range set.Queries {
-		c, err := f.cursor(ctx, scrub, p, q.Stream())
+		name := serving.Of(q).Name
+		c, err := f.cursor(ctx, scrub, p, name)
 		if err != nil {
 			return out, err
 		}
-		row := Question{ID: q.ID, Question: q.Question, ExitGate: q.ExitGate, Stream: q.Stream(), Serving: serving.Serving[q.ID], CaughtUp: c.State.Admit >= head.Seq}
+		row := Question{ID: q.ID, Question: q.Question, ExitGate: q.ExitGate, Stream: name, Serving: serving.Serving[q.ID], CaughtUp: c.State.Admit >= head.Seq}
 		if row.Serving == "" {
 			row.Serving = row.Stream
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
 
@@ -66,7 +67,7 @@ func (f *Function) again(ctx context.Context, w *writer, cfg *gru.Config, deadli
 		if err != nil {
 			return false, err
 		}
-		if err := f.decide(ctx, w, cfg, gp, m, in); err != nil {
+		if err := f.decide(ctx, w, cfg, gp, m, gru.ReadChunk{ChunkInput: in}); err != nil {
 			return false, err
 		}
 	}
@@ -163,8 +164,22 @@ func (f *Function) listPending(w http.ResponseWriter, r *http.Request) {
 
 // regateRequest is the body of POST /memory/regate.
 type regateRequest struct {
-	Project string `json:"project"` // absent: all
+	Project string `json:"project"` // absent: all; of Apply it must be one
 	Query   string `json:"query"`   // a question id or a stream; absent: all
+	// Apply decides everything once more, in new streams; Model and BaseURL by
+	// another model than the project's. DryRun only says what it would cost.
+	Apply   bool   `json:"apply"`
+	Model   string `json:"model"`
+	BaseURL string `json:"base_url"`
+	DryRun  bool   `json:"dry_run"`
+}
+
+// Reopened is the answer to Apply.
+type Reopened struct {
+	Project  string   `json:"project"`
+	Streams  []string `json:"streams"` // the new ones; of a dry run those that they would follow
+	Model    string   `json:"model"`   // that decides in them
+	Estimate Estimate `json:"estimate"`
 }
 
 // postRegate asks the pending steps again. The models are looked at first, so that
@@ -174,11 +189,24 @@ func (f *Function) postRegate(w http.ResponseWriter, r *http.Request) {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&b); err != nil {
-		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, query}", "%v", err))
+		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, query} or {project, query, apply, model, base_url, dry_run}", "%v", err))
 		return
 	}
 	if b.Project != "" && !memory.ValidName(b.Project) {
 		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		return
+	}
+	if b.Apply {
+		out, err := f.reopen(r.Context(), b)
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		serve.WriteJSON(w, http.StatusOK, out)
+		return
+	}
+	if b.Model != "" || b.BaseURL != "" || b.DryRun {
+		serve.WriteError(w, fault.At(fault.Invalid, "model, base_url, dry_run", "send them with apply", "pending steps are asked of the project's own models"))
 		return
 	}
 	out, err := f.askAgain(r.Context(), b.Project, b.Query)
@@ -221,4 +249,61 @@ func (f *Function) askAgain(ctx context.Context, project, query string) (Regated
 		}
 	}
 	return Regated{list}, nil
+}
+
+// reopen opens the next stream of each question asked for: it is back-filled by the
+// model while the present one serves, and then takes its place.
+func (f *Function) reopen(ctx context.Context, b regateRequest) (Reopened, error) {
+	out := Reopened{Project: b.Project, Streams: []string{}, Model: models.Builtin}
+	if b.Project == "" {
+		return out, fault.At(fault.Invalid, "project", "name one", "everything is decided once more in one project at a time")
+	}
+	var pick *models.Pick
+	if b.Model != "" || b.BaseURL != "" {
+		if f.cfg.Pick == nil {
+			return out, fault.At(fault.Invalid, "model "+b.Model, "configure its endpoint (MNEME_MODELS)", "no model endpoint is configured")
+		}
+		var err error
+		if pick, err = f.cfg.Pick(b.Project, models.Request{Model: b.Model, GateBaseURL: b.BaseURL}); err != nil {
+			return out, err
+		}
+	}
+	asked := func(s catalog.Stream) bool {
+		return s.Only == 0 && (b.Query == "" || s.QueryID == b.Query || s.Name == b.Query)
+	}
+	streams, err := f.cfg.Catalog.Streams(ctx, b.Project)
+	if err != nil {
+		return out, err
+	}
+	for _, s := range streams {
+		if asked(s) {
+			out.Streams = append(out.Streams, s.Name)
+		}
+	}
+	if out.Estimate, err = f.estimate(ctx, estimateRequest{Project: b.Project, only: asked, by: pick, anew: true}); err != nil {
+		return out, err
+	}
+	// The models are looked at first: who asks is told what is wrong with them.
+	m, err := f.decides(ctx, b.Project, catalog.Stream{Models: pick})
+	if err != nil {
+		return out, err
+	}
+	if m != nil {
+		out.Model = m.Model.Name
+	}
+	if b.DryRun {
+		return out, nil
+	}
+	opened, err := f.cfg.Catalog.OpenGenerations(ctx, b.Project, asked, pick)
+	if err != nil {
+		return out, err
+	}
+	out.Streams = out.Streams[:0]
+	for _, s := range opened {
+		out.Streams = append(out.Streams, s.Name)
+	}
+	if f.cfg.Publish != nil {
+		err = f.cfg.Publish(ctx, event.New(event.QuestionsChanged, f.Name(), event.Project{Tenant: f.cfg.Tenant, Project: b.Project}))
+	}
+	return out, err
 }

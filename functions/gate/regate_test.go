@@ -20,6 +20,9 @@ import (
 // sections that hold a word: of them it says nothing readable while it sulks.
 func moody(word string, sulks *bool) *scripted {
 	return &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		if !section.MatchString(r.User) { // a memory that is too long: its first fact is enough here
+			return says(r, gru.Verdict{Update: true, Memory: fact.FindString(r.User)}, gru.ShapeRewrite), nil
+		}
 		read := section.FindStringSubmatch(r.User)[1]
 		f := fact.FindString(read)
 		mem := strings.TrimSpace(strings.Split(strings.Split(r.User, "<memory>\n")[1], "\n</memory>")[0])

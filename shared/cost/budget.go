@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
@@ -46,13 +47,14 @@ func (b Budget) over(a Amount) string {
 // ErrSpent is in the chain of Reserve's refusal.
 var ErrSpent = errors.New("the day's budget is spent")
 
-// Ledger is what a project spends against its budget. It belongs to one goroutine.
+// Ledger is what a project spends against its budget. It is safe for concurrent use.
 type Ledger struct {
 	log     *eventlog.Log
 	now     func() time.Time
 	project string
 	budget  Budget
 
+	mu     sync.Mutex // guards what follows
 	day    string
 	etag   string
 	stored Amount // as it stood in the store when it was last read
@@ -81,9 +83,11 @@ func (l *Ledger) Reserve(ctx context.Context, most Amount) (err error) {
 		return nil
 	}
 	defer fault.Wrap(&err, "budget of %s", l.project)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := l.now()
 	if day := dayOf(now); day != l.day {
-		if err := l.Close(ctx); err != nil {
+		if err := l.settle(ctx); err != nil {
 			return err
 		}
 		l.day, l.delta = day, Amount{}
@@ -121,12 +125,20 @@ func (l *Ledger) spent() string {
 // stands in the store with the next Reserve, or Close.
 func (l *Ledger) Settle(most, did Amount) {
 	if !l.budget.None() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.delta = l.delta.Plus(Amount{did.USD - most.USD, did.Tokens - most.Tokens, did.Calls - most.Calls})
 	}
 }
 
 // Close writes what was settled last.
 func (l *Ledger) Close(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.settle(ctx)
+}
+
+func (l *Ledger) settle(ctx context.Context) error {
 	for range 8 {
 		if l.delta == (Amount{}) {
 			return nil

@@ -80,8 +80,8 @@ const noMemory = "none"
 // a candidate over the budget costs a second call.
 const updateShare = 0.8
 
-// promptVersion names the wording that the model is asked in.
-func (m *Model) promptVersion() string {
+// Version names the wording that the model is asked in.
+func (m *Model) Version() string {
 	switch {
 	case m.Prompt != "":
 		return m.Prompt
@@ -91,12 +91,12 @@ func (m *Model) promptVersion() string {
 	return PromptVersion
 }
 
-func (m *Model) wording() *wording { return wordings()[m.promptVersion()] }
+func (m *Model) wording() *wording { return wordings()[m.Version()] }
 
 // checkPrompt refuses a wording that there is not, or of the other form.
 func (m *Model) checkPrompt() error {
 	if w := m.wording(); w == nil || w.json != m.JSON {
-		return fault.At(fault.Invalid, "model "+m.Name, "one of "+strings.Join(PromptVersions(m.JSON), ", "), "prompt version %q is not one of the form that the server is asked for", m.promptVersion())
+		return fault.At(fault.Invalid, "model "+m.Name, "one of "+strings.Join(PromptVersions(m.JSON), ", "), "prompt version %q is not one of the form that the server is asked for", m.Version())
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -323,6 +325,12 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 	if out.Prompt != "" { // the wording says which form it is of
 		out.JSON = slices.Contains(gru.PromptVersions(true), out.Prompt)
 	}
+	if n := m.cfg.Parallel; n > 1 {
+		out.Policy, out.Parallel = fmt.Sprintf("model/parallel-%d", n), n
+		if out.Rewrite == "" { // the gate's question alone can be asked ahead
+			out.Rewrite, out.RewriteAdapter = out.Name, out.Adapter
+		}
+	}
 	out.ReplyTokens = min(replyTokens, out.WindowTokens/4)
 	found.Model = out
 	return found, nil
@@ -377,8 +385,18 @@ func (m *modelServers) picked(ctx context.Context, project string, p *models.Pic
 }
 
 // plan is gate.Config.Plan: it sends nothing.
-func (m *modelServers) plan(project string) *gate.Plan {
+func (m *modelServers) plan(project string, pick *models.Pick) *gate.Plan {
 	by := m.serving(m.cfg.For(project).Uses())
+	if pick != nil {
+		by = by[:0]
+		for _, s := range pick.Servers() {
+			e, u, err := m.cfg.Find(project, s)
+			if err != nil {
+				return nil // the look at it says why
+			}
+			by = append(by, served{e, u})
+		}
+	}
 	if len(by) == 0 {
 		return nil
 	}
@@ -398,6 +416,10 @@ func (m *modelServers) plan(project string) *gate.Plan {
 		p.Measured = p.Measured && ok && r.TokenFactor > 0
 		p.Model.TokenFactor = min(p.Model.TokenFactor, r.TokenFactor)
 		p.Model.TemplateTokens = max(p.Model.TemplateTokens, r.TemplateTokens)
+	}
+	if m.cfg.Parallel > 1 {
+		p.Model.Policy = fmt.Sprintf("model/parallel-%d", m.cfg.Parallel)
+		p.Model.Rewrite = cmp.Or(p.Model.Rewrite, p.Model.Name)
 	}
 	if p.Model.Prompt != "" {
 		p.Model.JSON = slices.Contains(gru.PromptVersions(true), p.Model.Prompt)

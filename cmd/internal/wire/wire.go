@@ -101,6 +101,7 @@ func (p *parts) newGate() (*gate.Function, error) {
 	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
 	if p.models != nil {
 		c.Models, c.Picked, c.Doctor = p.models.models, p.models.picked, p.models.doctor
+		c.Pick = p.models.cfg.Pick
 		c.Budget, c.Plan = p.models.budget, p.models.plan
 	}
 	return gate.New(c)
