@@ -201,14 +201,14 @@ func (c *Client) Unreadable(what string) error {
 // unreached gives a failure of the network its kind. Its own text may quote what
 // a server sent, so only the cause is named.
 func (c *Client) unreached(err error) (error, bool) {
-	e, again, sent := c.unreachedBy(err)
+	again, sent, e := c.unreachedBy(err)
 	if !sent {
 		return notRun{e}, again
 	}
 	return e, again
 }
 
-func (c *Client) unreachedBy(err error) (_ error, again, sent bool) {
+func (c *Client) unreachedBy(err error) (again, sent bool, _ error) {
 	e := &fault.Error{Kind: fault.Unavailable, Where: c.c.Name, Msg: "the connection failed"}
 	var dns *net.DNSError
 	var cert *x509.UnknownAuthorityError
@@ -216,24 +216,24 @@ func (c *Client) unreachedBy(err error) (_ error, again, sent bool) {
 	switch {
 	case errors.Is(err, errRefused):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to a link-local address, which is not called", "look at the endpoint's URL and at the name server"
-		return e, false, false
+		return false, false, e
 	case errors.Is(err, errElsewhere):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to another machine", "configure the endpoint: without that only this machine is called"
-		return e, false, false
+		return false, false, e
 	case errors.As(err, &dns):
 		e.Msg, e.Hint = "the name of the server is not known", "look at the endpoint's URL"
-		return e, dns.IsTemporary && !dns.IsNotFound, false
+		return dns.IsTemporary && !dns.IsNotFound, false, e
 	case errors.As(err, &cert), errors.As(err, &host):
 		e.Msg, e.Hint = "the server's certificate is not trusted", "look at the endpoint's URL and the machine's certificates"
-		return e, false, false
+		return false, false, e
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Msg, e.Hint = "nothing listens there", "start the server (ollama serve), or correct the endpoint's URL"
-		return e, true, false
+		return true, false, e
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Msg = "the connection was closed without an answer"
-		return e, true, true
+		return true, true, e
 	}
-	return e, false, true
+	return false, true, e
 }
 
 // Fault gives an error of HTTP's client its kind: the one found inside, where
