@@ -358,9 +358,9 @@ func (a *app) doctor(ctx context.Context) error {
 		if !f.OK {
 			mark = "FAIL"
 		}
-		fmt.Fprintf(a.out, "%s  %-13s %s\n", mark, f.Check, f.Msg)
+		fmt.Fprintf(a.out, "%s  %-16s %s\n", mark, f.Check, f.Msg)
 		if f.Cure != "" {
-			fmt.Fprintf(a.out, "                    cure: %s\n", f.Cure)
+			fmt.Fprintf(a.out, "                       cure: %s\n", f.Cure)
 		}
 	}
 	if a.json {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 )
 
 // ahead is a gate's question that was asked before its chunk's turn.
@@ -28,10 +29,13 @@ func (f *Function) chunk(ctx context.Context, w *writer, cfg *gru.Config, m *Mod
 	read := gru.ReadChunk{ChunkInput: in}
 	if a := w.ahead[i]; a != nil {
 		delete(w.ahead, i)
-		if a.err != nil {
+		switch {
+		case endpoint.OverWindow(a.err): // its turn asks about a piece of it
+		case a.err != nil:
 			return read, a.err
+		default:
+			read.Ahead, read.Reply = a.call, a.reply
 		}
-		read.Ahead, read.Reply = a.call, a.reply
 	}
 	return read, err
 }

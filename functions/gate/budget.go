@@ -19,12 +19,18 @@ import (
 // reason to come again before the day is over.
 var errPaused = errors.New("the run is paused")
 
-// Paused is a project whose budget of the day is spent.
+// cutPause is how long a project waits after its server cut a prompt: each try costs a
+// call and leaves a step undecided, and only a person can cure it.
+const cutPause = 10 * time.Minute
+
+// Paused is a project whose budget of the day is spent, or whose server cut a prompt.
 type Paused struct {
 	Project string    `json:"project"`
 	Reason  string    `json:"reason"`
 	Hint    string    `json:"hint"`
 	Until   time.Time `json:"until"`
+
+	spent bool // the budget; else the server
 }
 
 func (f *Function) ledger(project string) *cost.Ledger {
@@ -35,10 +41,10 @@ func (f *Function) ledger(project string) *cost.Ledger {
 	return cost.Open(f.cfg.Log, project, b, f.cfg.Now)
 }
 
-func (f *Function) pause(ctx context.Context, project string, err error) {
-	p := Paused{Project: project, Reason: err.Error(), Hint: fault.HintOf(err), Until: f.cfg.Now().Add(fault.RetryAfterOf(err)).UTC()}
+func (f *Function) pause(ctx context.Context, project string, err error, span time.Duration) {
+	p := Paused{Project: project, Reason: err.Error(), Hint: fault.HintOf(err), Until: f.cfg.Now().Add(span).UTC(), spent: errors.Is(err, cost.ErrSpent)}
 	f.paused.Store(project, p)
-	f.cfg.Logger.WarnContext(ctx, "budget spent; the project pauses", slog.String("project", project), slog.Time("until", p.Until), slog.Any("err", err))
+	f.cfg.Logger.WarnContext(ctx, "the project pauses", slog.String("project", project), slog.Time("until", p.Until), slog.Any("err", err))
 }
 
 func (f *Function) pausedAt(project string) (Paused, bool) {
@@ -54,7 +60,7 @@ func (f *Function) pausedAt(project string) (Paused, bool) {
 	return p, true
 }
 
-// Paused lists the projects that wait for a budget, as this process knows.
+// Paused lists the projects that wait, as this process knows.
 func (f *Function) Paused() []Paused {
 	out := []Paused{}
 	f.paused.Range(func(k, _ any) bool {

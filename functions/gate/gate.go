@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +84,7 @@ type Function struct {
 	answered *lru.Cache[heldKey, answer]
 	running  sync.Map // project/stream -> struct{}: one slice a stream in this process
 	scrubs   sync.Map // project -> the etag of its scrub state, as last seen
-	paused   sync.Map // project -> Paused: its budget is spent
+	paused   sync.Map // project -> Paused
 	done     sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
@@ -343,6 +344,9 @@ var errSlice = errors.New("slice is over")
 // run is one slice of one stream.
 func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event, err error) {
 	defer fault.Wrap(&err, "run %s/%s", project, name)
+	if _, paused := f.pausedAt(project); paused && !strings.HasPrefix(name, "adhoc-") {
+		return nil, nil // the sweep after its end asks again
+	}
 	key := project + "/" + name
 	if _, busy := f.running.LoadOrStore(key, struct{}{}); busy {
 		return nil, nil // the slice in progress reads the admit stream once more at its end
@@ -387,8 +391,11 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 			continue
 		}
 		if errors.Is(err, cost.ErrSpent) {
-			f.pause(ctx, project, err)
+			f.pause(ctx, project, err, fault.RetryAfterOf(err))
 			err = errPaused
+		}
+		if errors.Is(err, errCut) && stream.Models == nil {
+			f.pause(ctx, project, err, cutPause)
 		}
 		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
 			return nil, f.refuse(ctx, project, stream, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -27,6 +29,9 @@ type Models struct {
 	GateWindow, RewriteWindow int
 	// Logprobs says that the gate's server gives log-probabilities: see gru.Score.
 	Logprobs bool
+	// Doubt is called where a server did what the preflight had found that it would
+	// not: it cut a prompt, or refused a call for good. nil: nobody looks again.
+	Doubt func()
 	// Cost is what a call of a model costs, in US dollars; nil: nothing is known.
 	Cost func(model string, promptTokens, completionTokens int) float64
 }
@@ -59,11 +64,18 @@ func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *g
 		if call == nil {
 			return nil
 		}
-		reply, err := f.ask(ctx, w, m, call, w.callKey(call, strconv.Itoa(w.next.T)))
-		if err != nil {
-			return err
+		for {
+			reply, err := f.ask(ctx, w, m, call, w.callKey(call, strconv.Itoa(w.next.T)))
+			if err == nil {
+				at, step.Event = next, gru.ModelReply{Reply: reply}
+				break
+			}
+			smaller, again, ok := gru.Shrink(next, cfg)
+			if !endpoint.OverWindow(err) || !ok {
+				return err
+			}
+			next, call = smaller, again[0].(*gru.Call)
 		}
-		at, step.Event = next, gru.ModelReply{Reply: reply}
 	}
 }
 
@@ -164,12 +176,19 @@ func tokens(list []llm.Token) []gru.Token {
 // stopped turns what ended a slice by a model's server into what an operator
 // can cure. The records made before it are appended first.
 func (f *Function) stopped(ctx context.Context, project, stream string, m *Models, err error) error {
+	if kind := fault.KindOf(err); m.Doubt != nil && (errors.Is(err, errCut) || kind == fault.Invalid || kind == fault.NotFound || kind == fault.Denied) {
+		m.Doubt()
+	}
 	if !errors.Is(err, errCut) {
 		return err
 	}
 	f.cfg.Logger.ErrorContext(ctx, "a run stops: the server cut its prompt", slog.String("project", project), slog.String("stream", stream), slog.String("model", m.Model.Name))
-	return fault.At(fault.Invalid, "model "+m.Model.Name, fmt.Sprintf("give the model a window of %d tokens: PARAMETER num_ctx %d in its Modelfile, or OLLAMA_CONTEXT_LENGTH; --max-model-len with vLLM. Then: mem regate --pending", m.Model.WindowTokens, m.Model.WindowTokens),
-		"the server read less of a prompt than it was sent; nothing of the run is in the memory")
+	need := int(math.Ceil(float64(m.Model.WindowTokens)*max(m.Model.MostFactor, 1))) + m.Model.TemplateTokens
+	return &fault.Error{
+		Kind: fault.Invalid, Where: "model " + m.Model.Name, Err: errCut,
+		Hint: fmt.Sprintf("give the model a window of %d tokens: PARAMETER num_ctx %d in its Modelfile, or OLLAMA_CONTEXT_LENGTH; --max-model-len with vLLM. Then: mem regate --pending", need, need),
+		Msg:  "it read less of a prompt than it was sent, and nothing of the step is in the memory",
+	}
 }
 
 // models is what decides in the project; nil: the policy.

@@ -239,6 +239,9 @@ func (f *Function) askAgain(ctx context.Context, project, query string) (Regated
 			return Regated{}, err
 		}
 		u.Asked = len(u.Pending)
+		if p, ok := f.pausedAt(u.Project); ok && !p.spent {
+			f.paused.Delete(u.Project) // who asks has seen to the server
+		}
 		if f.cfg.Publish == nil {
 			continue // the sweep finds it
 		}

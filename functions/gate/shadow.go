@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/serve"
@@ -387,6 +388,10 @@ func (s *shadow) ask(ctx context.Context, j *judged) (*memory.Label, error) {
 	judging := gru.Judge(cfg, gp, j.before, in, g.Start, end)
 	for judging.Next != nil {
 		a, err := f.call(ctx, s.ledger, s.m, judging.Next)
+		if endpoint.OverWindow(err) {
+			judging.TooLong()
+			break
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -66,6 +66,9 @@ func (j *Judging) Reply(r Reply) {
 	j.take(effects)
 }
 
+// TooLong ends it where the server refused Next as longer than the model's window.
+func (j *Judging) TooLong() { j.Next, j.done = nil, &Judgement{Code: ReasonWindow} }
+
 // Judgement is the answer once Next is nil.
 func (j *Judging) Judgement() Judgement { return *j.done }
 

@@ -139,6 +139,29 @@ func issue(s State, cfg *Config, c *Call, mem, complaint string) (State, []Effec
 	return s, []Effect{c}
 }
 
+// Shrink makes the call that a step waits for anew over half of its section, where a
+// server refused the whole as longer than its model's window: of what the own count
+// says of a text the server's may be more. false where the section is too small
+// to be halved, or the call shows none.
+func Shrink(s State, cfg *Config) (State, []Effect, bool) {
+	c := s.Call
+	if c == nil || c.Kind == CallCompress {
+		return s, nil, false
+	}
+	room := cfg.Count(Neutralise(c.section())) / 2
+	if room < minSectionTokens/2 {
+		return s, nil, false
+	}
+	kind := CallDecide
+	if cfg.Model.Rewrite != "" {
+		kind = CallGate // of a rewrite too: the gate was open to words that are not shown any more
+	}
+	again := &Call{Kind: kind, Model: cfg.Model.Name, Attempt: 1, in: c.in, from: c.from, sofar: c.sofar}
+	again.to = pieceEnd(&c.in.Chunk, c.from, room, cfg.Count)
+	next, effects := issue(s, cfg, again, s.MemoryText, "")
+	return next, effects, true
+}
+
 func emit(s State, recs []Record) (State, []Effect) {
 	s.Call = nil
 	return s, []Effect{&Append{recs}}

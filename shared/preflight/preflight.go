@@ -84,15 +84,23 @@ type Result struct {
 	// Logprobs says that a reply came with the log-probabilities of its tokens.
 	Logprobs bool    `json:"logprobs,omitempty"`
 	WarmupMS float64 `json:"warmup_ms"` // of the first call, loading the model
+
+	silence error // of a server that gave no answer; its kind is Err's
 }
 
 // Err is the first finding that is not good, as an error with its cure; nil when
-// all are.
+// all are. It is Invalid, which only a person cures, but for a server that is down
+// or full: that is Unavailable or Exhausted, and asked again.
 func (r *Result) Err() error {
 	for _, f := range r.Findings {
-		if !f.OK {
-			return fault.At(fault.Invalid, "model "+r.Server, f.Cure, "%s", f.Found)
+		if f.OK {
+			continue
 		}
+		e := &fault.Error{Kind: fault.Invalid, Where: "model " + r.Server, Hint: f.Cure, Msg: f.Found}
+		if kind := fault.KindOf(r.silence); kind == fault.Unavailable || kind == fault.Exhausted {
+			e.Kind, e.RetryAfter = kind, fault.RetryAfterOf(r.silence)
+		}
+		return e
 	}
 	return nil
 }
@@ -112,6 +120,10 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 		r.Findings = append(r.Findings, Finding{Check: check, OK: ok, Found: fmt.Sprintf(format, args...), Cure: cure})
 		return ok
 	}
+	silent := func(err error) {
+		r.silence = err
+		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+	}
 	done := func() (Result, error) {
 		r.OK = true
 		for _, f := range r.Findings {
@@ -125,6 +137,7 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	if s.Probe != nil {
 		models, err := s.Probe.Models(ctx)
 		if err != nil {
+			r.silence = err
 			say("reach", false, fault.HintOf(err), "%s does not answer: %v", s.Endpoint, err)
 			return done()
 		}
@@ -144,14 +157,14 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	short, err := r.first(ctx, s)
 	r.WarmupMS = float64(time.Since(start).Milliseconds())
 	if err != nil {
-		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+		silent(err)
 		return done()
 	}
 	r.loaded(ctx, s)
 	var long [len(probes)]int
 	for i, text := range probes {
 		if long[i], err = ask(ctx, s, r.Ask, text); err != nil {
-			say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+			silent(err)
 			return done()
 		}
 	}
@@ -159,7 +172,7 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	if need := r.theirs(n.Window); control && r.Window > 0 && r.Window < need { // it was asked for our tokens, and its own are smaller
 		r.Ask = need
 		if _, err := ask(ctx, s, r.Ask, probeShort); err != nil {
-			say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+			silent(err)
 			return done()
 		}
 		r.loaded(ctx, s)
@@ -177,7 +190,7 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	f, schema, tried, err := constrained(ctx, s, r.Ask)
 	switch {
 	case err != nil:
-		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+		silent(err)
 	case tried:
 		r.Findings, r.Schema = append(r.Findings, f), schema
 	}

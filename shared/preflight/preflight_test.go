@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -184,5 +185,34 @@ func TestFactorsByKind(t *testing.T) {
 	}
 	if r.DigitFactor > 0.7 || r.TokenFactor < 0.8 || r.MostFactor > 1 || r.MostFactor < r.TokenFactor {
 		t.Errorf("words and code %.2f to %.2f, figures %.2f", r.TokenFactor, r.MostFactor, r.DigitFactor)
+	}
+}
+
+// TestErrKind: a server that is down is asked again by who asked; what only a
+// person can cure is not.
+func TestErrKind(t *testing.T) {
+	t.Parallel()
+	there := []llm.Info{{Model: "small", Window: 16384}}
+	full := &fault.Error{Kind: fault.Exhausted, Msg: "full", RetryAfter: 7 * time.Second}
+	for name, tc := range map[string]struct {
+		s     server
+		kind  fault.Kind
+		after time.Duration
+	}{
+		"down":          {server{err: fault.New(fault.Unavailable, "down")}, fault.Unavailable, 0},
+		"full":          {server{models: there, chat: full}, fault.Exhausted, 7 * time.Second},
+		"loading":       {server{models: there, chat: fault.New(fault.Unavailable, "loading")}, fault.Unavailable, 0},
+		"the key":       {server{err: fault.New(fault.Denied, "401")}, fault.Invalid, 0},
+		"not there":     {server{models: there[:0]}, fault.Invalid, 0},
+		"counts little": {server{models: there, factor: 1, template: 30, window: 100}, fault.Invalid, 0},
+	} {
+		s := tc.s
+		r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Model: "small", Chat: &s, Probe: &s}, preflight.Needs{Window: 8000, Least: 4000, Count: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Err(); fault.KindOf(err) != tc.kind || fault.RetryAfterOf(err) != tc.after || err == nil {
+			t.Errorf("%s: %v, kind %s after %s", name, err, fault.KindOf(err), fault.RetryAfterOf(err))
+		}
 	}
 }

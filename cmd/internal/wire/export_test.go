@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/shared/llm/endpoint"
@@ -26,6 +27,22 @@ func (m ModelServers) Models(ctx context.Context, project string) (*gate.Models,
 
 // Doctor is gate.Config.Doctor.
 func (m ModelServers) Doctor(ctx context.Context) ([]preflight.Result, error) { return m.m.doctor(ctx) }
+
+// Age makes what was found older.
+func (m ModelServers) Age(d time.Duration) {
+	m.m.mu.Lock()
+	defer m.m.mu.Unlock()
+	for _, l := range m.m.looks {
+		l.turn <- struct{}{}
+		if !l.at.IsZero() {
+			l.at = l.at.Add(-d)
+		}
+		<-l.turn
+	}
+}
+
+// LookAgain is how long a look counts that found something wrong.
+const LookAgain = lookAgain
 
 // Close ends them.
 func (m ModelServers) Close() error { return m.m.Close() }

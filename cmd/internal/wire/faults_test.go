@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,13 +64,19 @@ type asked struct {
 // gate opens where the section holds a fact, which goes behind the memory. sick
 // may spoil the answer to the n-th decision, counted from 1.
 type brain struct {
-	ignores bool // schemas
-	odds    bool // it was asked for log-probabilities
+	servers wire.ModelServers   // that ask it
+	probe   func() llmtest.Play // may spoil a look at what it serves
+	ignores bool                // schemas
+	odds    bool                // it was asked for log-probabilities
 
 	sick func(n int, right llmtest.Chat) (play llmtest.Play, answered *llmtest.Chat)
 
-	mu  sync.Mutex
-	log []asked
+	// load may spoil the n-th load after the first decision.
+	load func(n int) llmtest.Play
+
+	mu    sync.Mutex
+	log   []asked
+	loads int
 }
 
 var (
@@ -79,6 +86,11 @@ var (
 )
 
 func (b *brain) answer(c llmtest.Call) llmtest.Play {
+	if b.probe != nil && c.Method == http.MethodGet {
+		if p := b.probe(); p != nil {
+			return p
+		}
+	}
 	switch c.Path {
 	case "/api/ps":
 		return llmtest.Body(http.StatusOK, fmt.Sprintf(`{"models":[{"name":"%s:latest","context_length":%d},{"name":"other:1b","context_length":%[2]d}]}`, llmtest.Model, faultWindow))
@@ -89,8 +101,14 @@ func (b *brain) answer(c llmtest.Call) llmtest.Play {
 		return nil
 	}
 	list, _ := c.Field("messages").([]any)
-	if len(list) == 0 {
-		return nil // a load
+	if len(list) == 0 { // a load
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.load == nil || len(b.log) == 0 {
+			return nil
+		}
+		b.loads++
+		return b.load(b.loads)
 	}
 	system, user, prompt := "", "", faultTemplate
 	for _, m := range list {
@@ -222,6 +240,7 @@ func faultWorld(t *testing.T, b *brain, form wireForm, split bool, tune func(*en
 			t.Error(err)
 		}
 	})
+	b.servers = ms
 	w := functest.New(t, functest.Options{Count: functest.Coarse, Models: ms.Models, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
 	w.Ask("shop", "limits")
 	return w
@@ -298,6 +317,7 @@ type misbehaviour struct {
 	skip    func(wireForm) bool
 	stalls  bool
 	jsonRaw bool // tags may hold it: it counts there
+	onCheck bool // it spoils the gate's part of a reply
 }
 
 // spoilt is a reply whose content or finish reason is not right.
@@ -343,14 +363,18 @@ func misbehaviours() []misbehaviour {
 		spoilt("reasoning only", func(c *llmtest.Chat) { c.Reasoning, c.Content, c.Finish = c.Content, "", "length" }),
 		spoilt("invalid JSON", func(c *llmtest.Chat) { c.Content = strings.TrimRight(c.Content[:len(c.Content)-3], " ") }),
 		spoilt("prose around nothing", func(c *llmtest.Chat) { c.Content = "Yes, that seems useful to me." }),
-		spoilt("German quotes", func(c *llmtest.Chat) {
-			c.Content = strings.NewReplacer(`"yes"`, `„yes“`, `"no"`, `„no“`, `>yes<`, `>„yes“<`, `>no<`, `>„no“<`).Replace(c.Content)
-		}),
+		func() misbehaviour {
+			m := spoilt("German quotes", func(c *llmtest.Chat) {
+				c.Content = strings.NewReplacer(`"yes"`, `„yes“`, `"no"`, `„no“`, `>yes<`, `>„yes“<`, `>no<`, `>„no“<`).Replace(c.Content)
+			})
+			m.onCheck = true
+			return m
+		}(),
 		func() misbehaviour {
 			m := spoilt("raw newlines in JSON strings", func(c *llmtest.Chat) {
 				c.Content = strings.NewReplacer(`"think":"`, "\"think\":\"one\n", "<think>", "<think>one\n").Replace(c.Content)
 			})
-			m.jsonRaw = true
+			m.jsonRaw, m.onCheck = true, true
 			return m
 		}(),
 		spoilt("finish reason length", func(c *llmtest.Chat) { c.Finish = "length" }),
@@ -406,23 +430,63 @@ func TestFaultServer(t *testing.T) {
 				if m.jsonRaw && !form.json {
 					m.once = counts
 				}
-				for _, times := range []int{1, 7} {
-					for _, at := range []int{1, 3, 6} {
-						if (m.stalls || testing.Short()) && (times > 1 || at != 3) {
-							continue // a stall takes its time
-						}
-						t.Run(fmt.Sprintf("%s/%d times from decision %d", m.name, times, at), func(t *testing.T) {
-							t.Parallel()
-							play(t, form, m, at, times, calm, want)
-						})
+				// Once, over and over from the start, and from a chunk without a fact on.
+				for _, p := range []struct{ times, at int }{{1, 3}, {7, 1}, {7, 5}} {
+					if p.times > 1 && (m.stalls || testing.Short()) {
+						continue // a stall takes its time
 					}
+					t.Run(fmt.Sprintf("%s/%d times from decision %d", m.name, p.times, p.at), func(t *testing.T) {
+						t.Parallel()
+						play(t, form, false, m, p.at, p.times, calm, want)
+					})
 				}
 			}
 		})
 	}
 }
 
-func play(t *testing.T, form wireForm, m misbehaviour, at, times int, calm *functest.World, want functest.Hashes) {
+// TestFaultServerSplit is TestFaultServer with a gate model and a rewrite model: the
+// second call, a rewrite, is spoilt, or the fourth, a gate's.
+func TestFaultServerSplit(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		t.Run(form.name, func(t *testing.T) {
+			t.Parallel()
+			b := &brain{}
+			calm := faultWorld(t, b, form, true, nil)
+			if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			calls := b.asked()
+			if len(calls) != 10 || calls[0].rewrite || !calls[1].rewrite || calls[3].rewrite || len(gatesOf(calm)) != 6 {
+				t.Fatalf("%d calls for %d steps: %+v", len(calls), len(gatesOf(calm)), calls)
+			}
+			want := calm.Hashes()
+			for _, m := range misbehaviours() {
+				if m.skip != nil && m.skip(form) {
+					continue
+				}
+				if m.jsonRaw && !form.json {
+					m.once = counts
+				}
+				for at, times := range map[int]int{2: 1, 4: 7} {
+					if m.stalls && times > 1 || testing.Short() && times > 1 {
+						continue
+					}
+					if at == 2 && m.onCheck {
+						continue // a rewrite says neither yes nor no
+					}
+					t.Run(fmt.Sprintf("%s/%d times from call %d", m.name, times, at), func(t *testing.T) {
+						t.Parallel()
+						play(t, form, true, m, at, times, calm, want)
+					})
+				}
+			}
+		})
+	}
+}
+
+func play(t *testing.T, form wireForm, split bool, m misbehaviour, at, times int, calm *functest.World, want functest.Hashes) {
 	b := &brain{}
 	b.sick = func(n int, right llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
 		if n < at || n >= at+times {
@@ -434,7 +498,7 @@ func play(t *testing.T, form wireForm, m misbehaviour, at, times int, calm *func
 		said := m.said(right)
 		return m.play(right), &said
 	}
-	w := faultWorld(t, b, form, false, func(c *endpoint.Config) {
+	w := faultWorld(t, b, form, split, func(c *endpoint.Config) {
 		if m.stalls {
 			c.Stall = stallAfter
 		}
@@ -544,6 +608,190 @@ func TestAnsweredOnce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFirstLook: a server that is down when it is first looked at is asked again by
+// the broker, once the look does not count any more; what only a person can cure
+// goes to the dead letters. Nothing is decided meanwhile.
+func TestFirstLook(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		calm := faultWorld(t, &brain{}, form, false, nil)
+		if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for name, tc := range map[string]struct {
+			play  llmtest.Play
+			kind  fault.Kind
+			after time.Duration
+		}{
+			"503":              {llmtest.Status(http.StatusServiceUnavailable, "upstream connect error"), fault.Unavailable, wire.LookAgain},
+			"429 for long":     {llmtest.TooMany("100"), fault.Exhausted, 100 * time.Second},
+			"connection reset": {llmtest.Reset(), fault.Unavailable, wire.LookAgain},
+			"HTML in a 200":    {html(http.StatusOK), fault.Unavailable, wire.LookAgain},
+			"401":              {llmtest.Status(http.StatusUnauthorized, "bad key"), fault.Invalid, 0},
+			"no such model":    {llmtest.Body(http.StatusOK, `{"models":[],"data":[]}`), fault.Invalid, 0},
+		} {
+			t.Run(form.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				var well atomic.Bool
+				b := &brain{probe: func() llmtest.Play {
+					if well.Load() {
+						return nil
+					}
+					return tc.play
+				}}
+				w := faultWorld(t, b, form, false, nil)
+				es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", faultSession()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if es, err = w.Gate.Handle(t.Context(), es[0]); err != nil || len(es) != 1 {
+					t.Fatalf("%v %v", es, err)
+				}
+				for range 2 { // the second sees what the first found
+					if _, err := w.Gate.Handle(t.Context(), es[0]); !fault.Is(err, tc.kind) || fault.RetryAfterOf(err) != tc.after {
+						t.Errorf("%v: kind %s after %s", err, fault.KindOf(err), fault.RetryAfterOf(err))
+					}
+				}
+				if n := len(w.Streams("shop")); n != 0 || len(b.asked()) != 0 {
+					t.Errorf("%d streams, %d calls", n, len(b.asked()))
+				}
+				well.Store(true)
+				b.servers.Age(wire.LookAgain)
+				if errs := suffer(t, w, es...); len(errs) > 0 {
+					t.Error(errs)
+				}
+				judge(t, w, calm, b, false)
+			})
+		}
+	}
+}
+
+// TestDoubt: after a call that was refused for good, or a prompt that was cut, the
+// server is looked at again before the next one, and what is found stops the run.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		calm := faultWorld(t, &brain{}, form, false, nil)
+		if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for name, tc := range map[string]struct {
+			play func(llmtest.Chat) llmtest.Play
+			cut  bool
+		}{
+			"the model is removed": {always(llmtest.UnknownModel()), false},
+			"the key is revoked":   {always(llmtest.Status(http.StatusUnauthorized, "bad key")), false},
+			"the prompt is cut":    {func(c llmtest.Chat) llmtest.Play { c.Prompt /= 2; return c.Play() }, true},
+		} {
+			t.Run(form.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				var gone atomic.Bool
+				b := &brain{probe: func() llmtest.Play {
+					if gone.Load() {
+						return llmtest.Body(http.StatusOK, `{"models":[],"data":[]}`)
+					}
+					return nil
+				}}
+				b.sick = func(n int, right llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
+					if n != 3 {
+						return nil, nil
+					}
+					gone.Store(true)
+					if said := right; tc.cut {
+						said.Prompt /= 2
+						return tc.play(right), &said
+					}
+					return tc.play(right), nil
+				}
+				w := faultWorld(t, b, form, false, nil)
+				es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", faultSession()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if es, err = w.Gate.Handle(t.Context(), es[0]); err != nil || len(es) != 1 {
+					t.Fatalf("%v %v", es, err)
+				}
+				if _, err = w.Gate.Handle(t.Context(), es[0]); err == nil {
+					t.Fatal("a refused call goes unseen")
+				}
+				b.servers.Age(wire.LookAgain) // far from the time that a good look counts
+				_, err = w.Gate.Handle(t.Context(), es[0])
+				if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "not there") || len(b.asked()) != 3 {
+					t.Errorf("%d calls, %v", len(b.asked()), err)
+				}
+				gone.Store(false)
+				b.servers.Age(wire.LookAgain)
+				if errs := suffer(t, w, es...); len(errs) > 0 {
+					t.Error(errs)
+				}
+				judge(t, w, calm, b, tc.cut)
+			})
+		}
+	}
+}
+
+// TestLoadFaults: a native server that was started anew in the middle of a run, and
+// cannot load the model at first.
+func TestLoadFaults(t *testing.T) {
+	t.Parallel()
+	form := wireForms[0]
+	calm := faultWorld(t, &brain{}, form, false, nil)
+	if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for name, tc := range map[string]struct {
+		play llmtest.Play
+		kind fault.Kind
+	}{
+		"503":                  {llmtest.Status(http.StatusServiceUnavailable, "Loading model"), fault.Unavailable},
+		"load timed out":       {llmtest.Status(http.StatusInternalServerError, "timed out waiting for llama-server to start"), fault.Unavailable},
+		"too little memory":    {llmtest.Status(http.StatusInternalServerError, "model requires more system memory (9.1 GiB) than is available"), fault.Unavailable},
+		"a full queue":         {llmtest.QueueFull(), fault.Exhausted},
+		"error in a 200":       {llmtest.ErrorIn200("llama runner process has terminated"), fault.Unavailable},
+		"HTML in a 200":        {html(http.StatusOK), fault.Unavailable},
+		"connection reset":     {llmtest.Reset(), fault.Unavailable},
+		"broken inside":        {llmtest.BreaksOff(), fault.Unavailable},
+		"the model is removed": {llmtest.UnknownModel(), fault.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const down, broken = 3, 7 // calls that end the slice; loads that fail
+			b := &brain{}
+			b.sick = func(n int, _ llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
+				if n >= 3 && n < 3+down {
+					return llmtest.Status(http.StatusServiceUnavailable, "upstream connect error"), nil
+				}
+				return nil, nil
+			}
+			b.load = func(n int) llmtest.Play {
+				if n > broken {
+					return nil
+				}
+				return tc.play
+			}
+			w := faultWorld(t, b, form, false, nil)
+			errs := suffer(t, w, w.Put("shop/a.jsonl", faultSession()))
+			if len(errs) < 2 || !fault.Is(errs[0], fault.Unavailable) {
+				t.Fatalf("errors %v", errs)
+			}
+			for _, err := range errs[1:] {
+				if !fault.Is(err, tc.kind) {
+					t.Errorf("%v: kind %s, want %s", err, fault.KindOf(err), tc.kind)
+				}
+			}
+			judge(t, w, calm, b, false)
+			if got, want := w.Hashes(), calm.Hashes(); got.Log != want.Log || got.Index != want.Index {
+				t.Errorf("hashes %v, of a calm run %v", got, want)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.loads != broken+1 || len(b.log) != 6+down {
+				t.Errorf("%d loads and %d calls", b.loads, len(b.log))
+			}
+		})
 	}
 }
 

@@ -126,6 +126,7 @@ type look struct {
 	turn   chan struct{} // one looks at a time; the others wait, and see what it saw
 	at     time.Time     // zero: not looked at
 	result preflight.Result
+	doubt  bool      // a run met what the look did not see
 	began  time.Time // of the look under way, else zero; guarded by modelServers.mu
 }
 
@@ -225,6 +226,8 @@ func (m *modelServers) look(ctx context.Context, s served, again time.Duration) 
 	counts := looksGood
 	if !l.result.OK {
 		counts = again
+	} else if l.doubt {
+		counts = lookAgain
 	}
 	if !l.at.IsZero() && (time.Since(l.at) < counts || l.at.After(asked)) {
 		return l.result, nil
@@ -234,9 +237,27 @@ func (m *modelServers) look(ctx context.Context, s served, again time.Duration) 
 	if err != nil {
 		return r, fault.As(fault.Unavailable, err) // of a context that ended
 	}
-	l.at, l.result = time.Now(), r
+	l.at, l.result, l.doubt = time.Now(), r, false
 	m.logger.InfoContext(ctx, "model looked at", slog.String("model", r.Server), slog.Bool("ok", r.OK), slog.Int("window", r.Window), slog.Float64("token_factor", r.TokenFactor))
 	return r, nil
+}
+
+// doubts makes good looks count no longer than bad ones do.
+func (m *modelServers) doubts(by []served) {
+	for _, s := range by {
+		m.mu.Lock()
+		l := m.looks[s.key()]
+		m.mu.Unlock()
+		if l == nil {
+			continue
+		}
+		select {
+		case l.turn <- struct{}{}:
+			l.doubt = true
+			<-l.turn
+		default: // one looks anew already
+		}
+	}
 }
 
 // take waits for the place of who looks.
@@ -267,15 +288,15 @@ func (m *modelServers) take(ctx context.Context, s served, l *look) (leave func(
 
 // decide makes what decides of one model, or of a gate model and a rewrite model.
 func (m *modelServers) decide(ctx context.Context, by []served, again time.Duration) (*gate.Models, error) {
-	found := &gate.Models{Cost: m.cfg.Cost}
+	found := &gate.Models{Cost: m.cfg.Cost, Doubt: func() { m.doubts(by) }}
 	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true, TokenFactor: math.Inf(1), DigitFactor: math.Inf(1)}
 	for i, s := range by {
 		r, err := m.look(ctx, s, again)
-		if err == nil {
-			err = r.Err()
-		}
 		if err != nil {
 			return nil, err
+		}
+		if bad := r.Err(); bad != nil {
+			return nil, wrong(bad, again)
 		}
 		c, err := m.client(s.Endpoint)
 		if err != nil {
@@ -304,7 +325,11 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 		out.MostFactor = max(out.MostFactor, r.MostFactor)
 	}
 	if out.Prompt != "" { // the wording says which form it is of
-		out.JSON = slices.Contains(gru.PromptVersions(true), out.Prompt)
+		asked := slices.Contains(gru.PromptVersions(true), out.Prompt)
+		if asked && !out.JSON {
+			return nil, fault.At(fault.Invalid, "model "+out.Name, "leave prompt out, or name one of "+strings.Join(gru.PromptVersions(false), ", "), "prompt %s asks for JSON, and the server was not seen to hold to a schema", out.Prompt)
+		}
+		out.JSON = asked
 	}
 	if n := m.cfg.Parallel; n > 1 {
 		out.Policy, out.Parallel = fmt.Sprintf("model/parallel-%d", n), n
@@ -315,6 +340,21 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 	out.ReplyTokens = min(replyTokens, out.WindowTokens/4)
 	found.Model = out
 	return found, nil
+}
+
+// wrong is what a look found for who asks. A server that is down is asked again
+// when the look does not count any more; a request that picked it (again is 0) is
+// told at once, and decides itself whether to come again.
+func wrong(err error, again time.Duration) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case !ok || e.Kind != fault.Unavailable && e.Kind != fault.Exhausted:
+	case again == 0:
+		e.Kind, e.RetryAfter = fault.Invalid, 0
+	default:
+		e.RetryAfter = max(e.RetryAfter, again)
+	}
+	return err
 }
 
 // serving is where the models of uses are.

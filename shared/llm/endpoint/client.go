@@ -190,7 +190,7 @@ func (c *Client) attempt(ctx context.Context, class Class, method string, u *url
 	}
 	if resp.StatusCode/100 != 2 {
 		e, again := c.judge(resp.StatusCode, resp.Header, data, modelOf(body))
-		return answer{}, again, notRun{e}
+		return answer{}, again, notRun{marked(e)}
 	}
 	return answer{resp.StatusCode, resp.Header, data}, false, nil
 }

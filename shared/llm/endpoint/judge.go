@@ -185,7 +185,7 @@ func (c *Client) InBand(body []byte, model string) error {
 	if !c.known(e, s, model) && saysBusy.MatchString(s.text) {
 		e.Kind = fault.Exhausted
 	}
-	return e
+	return marked(e)
 }
 
 // NotANumber is the error of a vector with NaN, an infinity or null in it.
@@ -201,14 +201,14 @@ func (c *Client) Unreadable(what string) error {
 // unreached gives a failure of the network its kind. Its own text may quote what
 // a server sent, so only the cause is named.
 func (c *Client) unreached(err error) (error, bool) {
-	e, again, sent := c.unreachedBy(err)
+	again, sent, e := c.unreachedBy(err)
 	if !sent {
 		return notRun{e}, again
 	}
 	return e, again
 }
 
-func (c *Client) unreachedBy(err error) (_ error, again, sent bool) {
+func (c *Client) unreachedBy(err error) (again, sent bool, _ error) {
 	e := &fault.Error{Kind: fault.Unavailable, Where: c.c.Name, Msg: "the connection failed"}
 	var dns *net.DNSError
 	var cert *x509.UnknownAuthorityError
@@ -216,24 +216,24 @@ func (c *Client) unreachedBy(err error) (_ error, again, sent bool) {
 	switch {
 	case errors.Is(err, errRefused):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to a link-local address, which is not called", "look at the endpoint's URL and at the name server"
-		return e, false, false
+		return false, false, e
 	case errors.Is(err, errElsewhere):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to another machine", "configure the endpoint: without that only this machine is called"
-		return e, false, false
+		return false, false, e
 	case errors.As(err, &dns):
 		e.Msg, e.Hint = "the name of the server is not known", "look at the endpoint's URL"
-		return e, dns.IsTemporary && !dns.IsNotFound, false
+		return dns.IsTemporary && !dns.IsNotFound, false, e
 	case errors.As(err, &cert), errors.As(err, &host):
 		e.Msg, e.Hint = "the server's certificate is not trusted", "look at the endpoint's URL and the machine's certificates"
-		return e, false, false
+		return false, false, e
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Msg, e.Hint = "nothing listens there", "start the server (ollama serve), or correct the endpoint's URL"
-		return e, true, false
+		return true, false, e
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Msg = "the connection was closed without an answer"
-		return e, true, true
+		return true, true, e
 	}
-	return e, false, true
+	return false, true, e
 }
 
 // Fault gives an error of HTTP's client its kind: the one found inside, where
@@ -243,10 +243,14 @@ func (c *Client) Fault(ctx context.Context, err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*fault.Error](err); ok {
-		if NotRun(err) {
-			return notRun{e}
+		var out error = e
+		if OverWindow(err) {
+			out = overWindow{out}
 		}
-		return e
+		if NotRun(err) {
+			out = notRun{out}
+		}
+		return out
 	}
 	if ctx.Err() != nil {
 		return c.gaveUp(ctx)
@@ -265,4 +269,24 @@ func (n notRun) Unwrap() error { return n.error }
 func NotRun(err error) bool {
 	_, ok := errors.AsType[notRun](err)
 	return ok
+}
+
+// overWindow marks the error of a text that is longer than the model's window.
+type overWindow struct{ error }
+
+func (o overWindow) Unwrap() error { return o.error }
+
+// OverWindow reports whether the server refused a text that is longer than the model's
+// window: a shorter one may pass.
+func OverWindow(err error) bool {
+	_, ok := errors.AsType[overWindow](err)
+	return ok
+}
+
+// marked is the error of an answer, told apart where somebody can act on it.
+func marked(err error) error {
+	if fault.HintOf(err) == hintWindow {
+		return overWindow{err}
+	}
+	return err
 }

@@ -70,10 +70,13 @@ func (c *Client) load(ctx context.Context, key loadKey, l *load) {
 	var said struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if err == nil && json.Unmarshal(body, &said) == nil && len(said.Error) > 0 && string(said.Error) != "null" {
+	switch {
+	case err != nil:
+	case json.Unmarshal(body, &said) != nil: // a proxy's page
+		err = c.ep.Unreadable("it is not the JSON of /" + key.path)
+	case len(said.Error) > 0 && string(said.Error) != "null":
 		err = c.ep.InBand(body, key.model)
-	}
-	if err == nil {
+	default:
 		c.used(key)
 	}
 	c.mu.Lock()
