@@ -1,5 +1,6 @@
 // Package models reads what an operator says of model servers: which endpoints
-// there are, which model gates and which rewrites, and what they cost.
+// there are, which model gates, which rewrites, embeds and reranks, and what they
+// cost. Each may be named without the others, but for rewrite.
 //
 // Invariant: only what stands in this configuration is ever called. A key is
 // named by the environment variable that holds it, never written down; it
@@ -103,8 +104,10 @@ type Price struct{ Prompt, Completion float64 }
 // Config is the whole file.
 type Config struct {
 	Endpoints []Endpoint
-	Gate      *Use // nil: the built-in policy decides
-	Rewrite   *Use // nil: Gate writes too
+	Gate      *Use    // nil: the built-in policy decides
+	Rewrite   *Use    // nil: Gate writes too
+	Embed     *Embed  // nil: the table that ships with the program
+	Rerank    *Rerank // nil: nothing is reranked
 	Prices    map[string]Price
 }
 
@@ -126,10 +129,11 @@ func (c *Config) Cost(model string, promptTokens, completionTokens int) float64 
 
 // FromEnv is the configuration of the environment alone: MNEME_GATE_MODEL,
 // MNEME_REWRITE_MODEL, LLM_API_BASE (an Ollama on this machine where it is left
-// out) and LLM_API_KEY (brief D5). It is empty where no gate model is named.
+// out) and LLM_API_KEY (brief D5), MNEME_EMBED_MODEL and MNEME_RERANK_MODEL at the
+// same place. It is empty where no model is named.
 func FromEnv(getenv func(string) string) (Config, error) {
 	gate := strings.TrimSpace(getenv("MNEME_GATE_MODEL"))
-	if gate == "" {
+	if !namesModel(getenv) {
 		return Config{}, nil
 	}
 	base := strings.TrimRight(strings.TrimSpace(getenv("LLM_API_BASE")), "/")
@@ -161,7 +165,11 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if err := e.fill(); err != nil {
 		return Config{}, fault.At(fault.Invalid, "LLM_API_BASE", "", "%v", err)
 	}
-	c := Config{Endpoints: []Endpoint{e}, Gate: &Use{Endpoint: e.Name, Model: gate, Window: window}}
+	c := Config{Endpoints: []Endpoint{e}}
+	if err := c.vectorsFromEnv(getenv, e); err != nil || gate == "" {
+		return c, err
+	}
+	c.Gate = &Use{Endpoint: e.Name, Model: gate, Window: window}
 	if m := strings.TrimSpace(getenv("MNEME_REWRITE_MODEL")); m != "" {
 		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
 	}
@@ -224,7 +232,7 @@ func Parse(name string, data []byte) (c Config, err error) {
 	}
 	c.Prices = map[string]Price{}
 	uses := map[string]*strictyaml.Node{}
-	err = f.Mapping(root, "a file of models", strictyaml.Fields{
+	fields := strictyaml.Fields{
 		"endpoints": func(n *strictyaml.Node) error {
 			return f.Sequence(n, "endpoints", maxEndpoints, func(n *strictyaml.Node) error {
 				e, err := endpoint(f, n)
@@ -255,8 +263,12 @@ func Parse(name string, data []byte) (c Config, err error) {
 				return err
 			})
 		},
-	})
-	if err != nil {
+	}
+	check := c.vectors(f, fields)
+	if err := f.Mapping(root, "a file of models", fields); err != nil {
+		return c, err
+	}
+	if err := check(); err != nil {
 		return c, err
 	}
 	for what, u := range map[string]*Use{"gate": c.Gate, "rewrite": c.Rewrite} {
