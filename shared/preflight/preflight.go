@@ -50,7 +50,7 @@ type Needs struct {
 
 // Finding is one check.
 type Finding struct {
-	Check string `json:"check"` // reach | model | window | count
+	Check string `json:"check"` // reach | model | window | count | reply; see embed.go for the others
 	OK    bool   `json:"ok"`
 	Found string `json:"found"`
 	Cure  string `json:"cure,omitempty"`
@@ -58,7 +58,8 @@ type Finding struct {
 
 // Result is what a model turned out to be.
 type Result struct {
-	Server   string    `json:"server"` // endpoint/model
+	Use      string    `json:"use,omitempty"` // embed, rerank; "" of what gates and rewrites
+	Server   string    `json:"server"`        // endpoint/model
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`
 	// Window is what the server holds, in its own tokens; 0 when it does not say.
