@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru/gateeval"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/preflight"
 	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
@@ -277,9 +279,8 @@ func (a *app) doctorModels(ctx context.Context, c *client, add func(check string
 		add("models", fault.At(fault.Unavailable, "", found.Hint, "%s", found.Error), "")
 		return
 	}
-	if len(found.Models) == 0 {
+	if !slices.ContainsFunc(found.Models, func(r preflight.Result) bool { return r.Use == "" }) {
 		add("models", nil, "none: the built-in policy "+found.Policy+" decides")
-		return
 	}
 	for _, m := range found.Models {
 		for _, f := range m.Findings {
@@ -287,7 +288,7 @@ func (a *app) doctorModels(ctx context.Context, c *client, add func(check string
 			if !f.OK {
 				err = fault.At(fault.Invalid, m.Server, f.Cure, "%s", f.Found)
 			}
-			add("model "+f.Check, err, m.Server+": "+f.Found)
+			add(cmp.Or(m.Use, "model")+" "+f.Check, err, m.Server+": "+f.Found)
 		}
 	}
 }
@@ -307,7 +308,7 @@ func (a *app) doctor(ctx context.Context) error {
 		add("tokenizer", fault.New(fault.Corrupt, "counts wrong"), "")
 	}
 	space, err := wire.EmbeddingSpace()
-	add("embedding", err, fmt.Sprintf("%s, %d dimensions, space %s", space.Model, space.Dims, space.ID))
+	add("embedding", err, fmt.Sprintf("%s, %d dimensions, space %s; where no server is configured to embed", space.Model, space.Dims, space.ID))
 	c, err := a.client()
 	if add("server", err, "addresses found") {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

@@ -42,7 +42,8 @@ type Config struct {
 	// Policy decides. A project whose models cannot be used is an error that says
 	// why, and nothing of it is decided meanwhile.
 	Models func(ctx context.Context, project string) (*Models, error)
-	// Doctor gives what the preflight found of each model, good or not.
+	// Doctor gives what the preflight found of each model, good or not; also of those
+	// that embed and rerank.
 	Doctor  func(ctx context.Context) ([]preflight.Result, error)
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config

@@ -24,7 +24,8 @@ func (f *Function) Routes(mux *http.ServeMux) {
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the
-// preflight found. A look at the servers that is recent is not repeated.
+// preflight found of it and of the models that embed and rerank. A look at the
+// servers that is recent is not repeated.
 type ModelsFound struct {
 	Policy string             `json:"policy"` // of what decides: extractive/…, model/full, model/split
 	Models []preflight.Result `json:"models"`
@@ -39,7 +40,10 @@ func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			out.Error, out.Hint = err.Error(), fault.HintOf(err)
 		}
-		out.Policy, out.Models = "model", append(out.Models, found...)
+		out.Models = append(out.Models, found...)
+	}
+	if f.cfg.Models != nil {
+		out.Policy = "model"
 		if m, err := f.models(r.Context(), ""); err == nil && m != nil {
 			out.Policy = m.Model.Policy
 		}

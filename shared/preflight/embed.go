@@ -15,6 +15,7 @@ import (
 // What CheckEmbed and CheckRerank find:
 //
 //	check    finding                                              what to do
+//	space    nomic-embed-text, 768 dimensions, …: space 0a1b2c3d  (nothing to do)
 //	vector   it gives none: model "m" does not support embed      take another model
 //	dims     768 numbers, and 512 are configured                  dims: 768
 //	norm     its vectors have length 12.3: they are brought to 1  (nothing to do)
@@ -105,6 +106,7 @@ func CheckEmbed(ctx context.Context, s EmbedServer) (Result, error) {
 		return l.done(ctx)
 	}
 	space := s.Documents.Space()
+	l.say("space", true, "", "%s, %d dimensions, prefixes %s: space %s", space.Model, space.Dims, space.Prefix, space.ID)
 	prefix := s.Documents.Prefix()
 	raw, err := s.Source.Vectors(ctx, s.Model, []string{prefix + probes[0].text, prefix + probes[1].text}, 0)
 	if err == nil && len(raw) != 2 {
@@ -191,7 +193,7 @@ func (l *look) window(ctx context.Context, s EmbedServer) {
 	if s.Longest > 0 {
 		longest = filled(s.Count, s.Longest-s.Count(s.Documents.Prefix()+endings[0]))
 	}
-	longer := longest + " " + longest
+	longer := strings.Repeat(longest+" ", 4)
 	at := func(text string) (string, error) {
 		texts := []string{s.Documents.Prefix() + text + endings[0], s.Documents.Prefix() + text + endings[1]}
 		v, err := s.Source.Vectors(ctx, s.Model, texts, 0)

@@ -34,7 +34,7 @@ type FnConfig struct {
 	Region    string // MNEME_S3_REGION
 	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
 	Serve     serve.Config
-	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, …; of gate
+	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, MNEME_EMBED_MODEL, …; of all but learn
 	getenv    func(string) string
 }
 
@@ -57,7 +57,7 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	}
 	c.getenv = getenv
 	var badModels error
-	if name == "gate" {
+	if name != "learn" {
 		c.Models, badModels = ModelsFromEnv(getenv)
 	}
 	return c, errors.Join(err, badModels, c.Validate())
@@ -151,8 +151,11 @@ func lazyCounter() func(string) int {
 func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() error, error) {
 	nothing := func() error { return nil }
 	var err error
+	if p.models, err = newModelServers(neededBy(cfg.Name, cfg.Models), p.count, p.logger, cfg.getenv); err != nil {
+		return nil, nothing, err
+	}
 	if cfg.Name != "learn" && cfg.Name != "gate" {
-		if p.embedder, err = newEmbedder(); err != nil {
+		if err = p.openEmbedder(cfg.Models); err != nil {
 			return nil, nothing, err
 		}
 	}
@@ -161,11 +164,14 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 			return nil, nothing, err
 		}
 	}
-	closing := func() error {
-		if p.graph == nil {
-			return nil
+	closing := func() (err error) {
+		if p.models != nil {
+			err = p.models.Close()
 		}
-		return errors.Join(p.graph.Close(), p.lexical.Close())
+		if p.graph == nil {
+			return err
+		}
+		return errors.Join(err, p.graph.Close(), p.lexical.Close())
 	}
 	var f serve.Function
 	switch cfg.Name {
@@ -175,9 +181,6 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		f = newProving(l, p.stores.Log, p.stop)
 	case "gate":
 		var g *gate.Function
-		if p.models, err = newModelServers(cfg.Models, p.count, p.logger, cfg.getenv); err != nil {
-			return nil, nothing, err
-		}
 		g, err = p.newGate()
 		f = newProving(g, p.stores.Log, p.stop)
 	case "embed":

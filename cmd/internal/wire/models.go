@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 	"github.com/mneme-ai/mneme/shared/llm/ollama"
 	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
@@ -68,6 +71,7 @@ const (
 type server interface {
 	llm.Chatter
 	llm.Prober
+	embedding.Source
 }
 
 // modelServers are the configured endpoints and what was last found at them.
@@ -76,6 +80,7 @@ type modelServers struct {
 	count   func(string) int
 	logger  *slog.Logger
 	clients map[string]server
+	vectors vectorLook
 
 	mu      sync.Mutex
 	at      time.Time
@@ -84,18 +89,18 @@ type modelServers struct {
 	err     error
 }
 
-// newModelServers makes the clients; it sends nothing. nil where no gate model is
+// newModelServers makes the clients; it sends nothing. nil where no model is
 // configured.
 func newModelServers(cfg models.Config, count func(string) int, logger *slog.Logger, getenv func(string) string) (*modelServers, error) {
-	if cfg.Gate == nil {
+	if cfg.Gate == nil && cfg.Embed == nil && cfg.Rerank == nil {
 		return nil, nil
 	}
 	m := &modelServers{cfg: cfg, count: count, logger: logger, clients: map[string]server{}}
 	for _, e := range cfg.Endpoints {
-		if !m.uses(e.Name) {
+		if !uses(cfg, e.Name) {
 			continue
 		}
-		c, err := newServer(e, endpoint.NewSecret(getenv(e.KeyEnv)))
+		c, err := newServer(cfg, e, endpoint.NewSecret(getenv(e.KeyEnv)))
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +109,7 @@ func newModelServers(cfg models.Config, count func(string) int, logger *slog.Log
 	return m, nil
 }
 
-func (m *modelServers) uses(name string) bool {
-	return m.cfg.Gate.Endpoint == name || m.cfg.Rewrite != nil && m.cfg.Rewrite.Endpoint == name
-}
-
-func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
+func newServer(cfg models.Config, e models.Endpoint, key endpoint.Secret) (server, error) {
 	auth := endpoint.Auth(e.Auth)
 	kind := endpoint.OpenAI
 	if e.Kind == models.Ollama {
@@ -122,10 +123,14 @@ func newServer(e models.Endpoint, key endpoint.Secret) (server, error) {
 		return nil, err
 	}
 	if kind == endpoint.Ollama {
-		return ollama.New(ep, ollama.Config{})
+		return ollama.New(ep, ollama.Config{EmbedWindow: embedWindow(cfg, e.Name)})
 	}
 	dialect := map[models.Kind]openaiapi.Dialect{models.VLLM: openaiapi.VLLM, models.OpenAI: openaiapi.OpenAI, models.OpenRouter: openaiapi.OpenRouter}[e.Kind]
-	return openaiapi.New(ep, openaiapi.Config{Dialect: dialect})
+	c, err := openaiapi.New(ep, openaiapi.Config{Dialect: dialect})
+	if err != nil {
+		return nil, err
+	}
+	return openaiapi.New(ep, withRerank(openaiapi.Config{Dialect: dialect}, cfg, e.Name, c.Capabilities()))
 }
 
 // look runs the preflight, unless a recent one stands.
@@ -204,8 +209,12 @@ func (m *modelServers) models(ctx context.Context, _ string) (*gate.Models, erro
 }
 
 // doctor is gate.Config.Doctor: what was found, good or not.
-func (m *modelServers) doctor(ctx context.Context) ([]preflight.Result, error) {
-	results, _, err := m.look(ctx)
+func (m *modelServers) doctor(ctx context.Context) (results []preflight.Result, err error) {
+	if m.cfg.Gate != nil {
+		results, _, err = m.look(ctx)
+	}
+	more, verr := m.lookVectors(ctx)
+	results, err = slices.Concat(results, more), cmp.Or(err, verr)
 	if len(results) > 0 && ctx.Err() == nil {
 		return results, nil
 	}

@@ -57,20 +57,21 @@ type Stores struct {
 
 // parts is everything the functions share in one process.
 type parts struct {
-	tenant   string
-	key      []byte
-	stores   Stores
-	log      *eventlog.Log
-	catalog  *catalog.Catalog
-	count    func(string) int
-	embedder llm.Embedder
-	models   *modelServers // nil: the built-in policy decides
-	graph    index.Graph
-	lexical  index.Lexical
-	logger   *slog.Logger
-	publish  func(ctx context.Context, es ...ce.Event) error
-	calls    func() (policy, model int64)
-	stop     context.CancelCauseFunc // ends the process with an error
+	tenant    string
+	key       []byte
+	stores    Stores
+	log       *eventlog.Log
+	catalog   *catalog.Catalog
+	count     func(string) int
+	embedder  llm.Embedder  // of documents
+	questions llm.Embedder  // of questions, in the same space
+	models    *modelServers // nil: no model server is configured
+	graph     index.Graph
+	lexical   index.Lexical
+	logger    *slog.Logger
+	publish   func(ctx context.Context, es ...ce.Event) error
+	calls     func() (policy, model int64)
+	stop      context.CancelCauseFunc // ends the process with an error
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
@@ -98,7 +99,10 @@ func (p *parts) newLearn() (*learn.Function, error) {
 func (p *parts) newGate() (*gate.Function, error) {
 	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
 	if p.models != nil {
-		c.Models, c.Doctor = p.models.models, p.models.doctor
+		c.Doctor = p.models.doctor
+		if p.models.cfg.Gate != nil {
+			c.Models = p.models.models
+		}
 	}
 	return gate.New(c)
 }
@@ -126,7 +130,7 @@ func (p *parts) newProject() (*project.Function, error) {
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
-	return query.New(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.embedder, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger})
+	return query.New(p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger}))
 }
 
 // all builds the five functions of one process.
@@ -217,8 +221,6 @@ func removeAll(paths ...string) error {
 	return nil
 }
 
-func newEmbedder() (llm.Embedder, error) { return static.New() }
-
 // deadLetter keeps what the broker gave up on as an object of the log.
 func deadLetter(log *eventlog.Log) func(ctx context.Context, d serve.Dead) error {
 	return func(ctx context.Context, d serve.Dead) error {
@@ -265,9 +267,9 @@ func hostOf(addr string) string {
 // Counter is the token counter for commands that need no server.
 func Counter() (func(string) int, error) { return counter() }
 
-// EmbeddingSpace is the space of the built-in embedder.
+// EmbeddingSpace is the space of the table that ships with the program.
 func EmbeddingSpace() (memory.Space, error) {
-	e, err := newEmbedder()
+	e, err := static.New()
 	if err != nil {
 		return memory.Space{}, err
 	}

@@ -151,6 +151,12 @@ func (e *Embedder) Queries() *Embedder {
 	return &q
 }
 
+// Longest is the longest text that is sent in one piece with its prefix, in tokens
+// of Count; 0 where the window is not known.
+func (e *Embedder) Longest() int {
+	return max(int(float64(e.c.WindowTokens-specialTokens)/e.c.TokenFactor), 0)
+}
+
 // Prefix is what a text is sent with.
 func (e *Embedder) Prefix() string { return e.prefix }
 
@@ -224,7 +230,7 @@ type part struct {
 // pieces cuts a text that is longer than the window in halves until each fits.
 func (e *Embedder) pieces(text string, of int) []piece {
 	p := piece{text, of, e.c.Count(e.prefix + text)}
-	if e.c.WindowTokens > 0 && float64(p.tokens)*e.c.TokenFactor+specialTokens > float64(e.c.WindowTokens) {
+	if e.c.WindowTokens > 0 && p.tokens > e.Longest() {
 		if a, b, ok := halve(text); ok {
 			return append(e.pieces(a, of), e.pieces(b, of)...)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm/llmtest"
 	"github.com/mneme-ai/mneme/shared/llm/ollama"
 	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
+	"github.com/mneme-ai/mneme/shared/models"
 )
 
 // source is a model of three dimensions that refuses texts with "bad" in them.
@@ -357,6 +358,11 @@ func TestNew(t *testing.T) {
 	} {
 		if _, err := embedding.New(&source{}, c); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for prefix := range models.Prefixes { // what a file of models may name
+		if _, err := embedding.New(&source{}, embedding.Config{Model: "m", Dims: 3, Count: words, Scheme: prefix}); err != nil {
+			t.Errorf("%s: %v", prefix, err)
 		}
 	}
 }

@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mneme-ai/mneme/functions/query"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/embedding"
+	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
+	"github.com/mneme-ai/mneme/shared/llm/static"
+	"github.com/mneme-ai/mneme/shared/models"
+	"github.com/mneme-ai/mneme/shared/preflight"
+)
+
+// neededBy is the part of the configuration whose endpoints a function calls, and
+// whose keys it must have. gate answers the doctor, which looks at all of them.
+func neededBy(function string, c models.Config) models.Config {
+	switch function {
+	case "gate":
+		return c
+	case "query":
+		c.Gate, c.Rewrite = nil, nil
+	case "embed":
+		c.Gate, c.Rewrite, c.Rerank = nil, nil, nil
+	default:
+		c.Gate, c.Rewrite, c.Embed, c.Rerank = nil, nil, nil, nil
+	}
+	return c
+}
+
+// nowhere is the server of a process that needs to know a space and embeds nothing.
+type nowhere struct{}
+
+func (nowhere) Vectors(context.Context, string, []string, int) ([][]float32, error) {
+	return nil, fault.New(fault.Internal, "this process embeds nothing")
+}
+
+// textsOf is a configured embedding model. Its space follows from the
+// configuration, so that nothing waits for a server to start.
+func textsOf(e *models.Embed, src embedding.Source, count func(string) int) (*embedding.Embedder, error) {
+	return embedding.New(src, embedding.Config{
+		Model: e.Model, Revision: e.Revision, Dims: e.Dims, Scheme: e.Prefix, DenseWeight: e.DenseWeight, Floor: e.Floor,
+		Count: count, WindowTokens: e.Window,
+	})
+}
+
+// openEmbedder chooses what embeds: the configured server, else the table that
+// ships with the program, which is as quick as a cache.
+func (p *parts) openEmbedder(cfg models.Config) error {
+	if cfg.Embed == nil {
+		e, err := static.New()
+		p.embedder, p.questions = e, e
+		return err
+	}
+	var src embedding.Source = nowhere{}
+	if p.models != nil && p.models.clients[cfg.Embed.Endpoint] != nil {
+		src = p.models.clients[cfg.Embed.Endpoint]
+	}
+	texts, err := textsOf(cfg.Embed, src, p.count)
+	if err != nil {
+		return err
+	}
+	documents, err := embedding.Cached(texts, embedding.DocumentBytes)
+	if err != nil {
+		return err
+	}
+	questions, err := embedding.Cached(llm.Resting(texts.Queries(), llm.DefaultRest), embedding.QueryBytes)
+	p.embedder, p.questions = documents, questions
+	return err
+}
+
+// reranked adds the configured reranker to what query is given.
+func (p *parts) reranked(c query.Config) query.Config {
+	if p.models == nil || p.models.cfg.Rerank == nil {
+		return c
+	}
+	r := p.models.cfg.Rerank
+	server := p.models.clients[r.Endpoint].(llm.Reranker)
+	c.Reranker, c.RerankModel, c.RerankTop = llm.RestingReranker(server, llm.DefaultRest), r.Model, r.Top
+	return c
+}
+
+// uses reports whether anything that is configured calls an endpoint.
+func uses(c models.Config, endpoint string) bool {
+	return c.Gate != nil && c.Gate.Endpoint == endpoint || c.Rewrite != nil && c.Rewrite.Endpoint == endpoint ||
+		c.Embed != nil && c.Embed.Endpoint == endpoint || c.Rerank != nil && c.Rerank.Endpoint == endpoint
+}
+
+// embedWindow is the window that a server of Ollama's form loads an embedding
+// model with; 0 leaves it to the model.
+func embedWindow(c models.Config, endpoint string) int {
+	if c.Embed == nil || c.Embed.Endpoint != endpoint {
+		return 0
+	}
+	return c.Embed.Window
+}
+
+// withRerank declares that the server reranks where the configuration says so by
+// naming it: of any compatible server nobody else can.
+func withRerank(o openaiapi.Config, c models.Config, endpoint string, has llm.Capabilities) openaiapi.Config {
+	if c.Rerank != nil && c.Rerank.Endpoint == endpoint {
+		has.Rerank = true
+		o.Capabilities = &has
+	}
+	return o
+}
+
+// vectorLook is what was last found of the embedding model and the reranker. It
+// is the doctor's alone: a server that does not embed stops no gate.
+type vectorLook struct {
+	mu      sync.Mutex
+	at      time.Time
+	results []preflight.Result
+}
+
+// lookVectors looks at both, unless a recent look stands.
+func (m *modelServers) lookVectors(ctx context.Context) ([]preflight.Result, error) {
+	l := &m.vectors
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	good := looksGood
+	for _, r := range l.results {
+		if !r.OK {
+			good = lookAgain
+		}
+	}
+	if !l.at.IsZero() && time.Since(l.at) < good {
+		return l.results, nil
+	}
+	var results []preflight.Result
+	for _, check := range []func(context.Context) (preflight.Result, error){m.checkEmbed, m.checkRerank} {
+		r, err := check(ctx)
+		if err != nil {
+			return results, fault.As(fault.Unavailable, err)
+		}
+		if r.Server == "" {
+			continue
+		}
+		results = append(results, r)
+		m.logger.InfoContext(ctx, "model looked at", slog.String("use", r.Use), slog.String("model", r.Server), slog.Bool("ok", r.OK))
+	}
+	l.at, l.results = time.Now(), results
+	return results, nil
+}
+
+func (m *modelServers) checkEmbed(ctx context.Context) (preflight.Result, error) {
+	u := m.cfg.Embed
+	if u == nil {
+		return preflight.Result{}, nil
+	}
+	e, _ := m.cfg.Endpoint(u.Endpoint)
+	c := m.clients[u.Endpoint]
+	texts, err := textsOf(u, c, m.count)
+	if err != nil {
+		return preflight.Result{}, err
+	}
+	return preflight.CheckEmbed(ctx, preflight.EmbedServer{
+		Endpoint: e.Name, Kind: string(e.Kind), Model: u.Model, Source: c, Probe: c,
+		Documents: texts, Queries: texts.Queries(), Longest: texts.Longest(), Count: m.count,
+	})
+}
+
+func (m *modelServers) checkRerank(ctx context.Context) (preflight.Result, error) {
+	u := m.cfg.Rerank
+	if u == nil {
+		return preflight.Result{}, nil
+	}
+	e, _ := m.cfg.Endpoint(u.Endpoint)
+	c := m.clients[u.Endpoint]
+	return preflight.CheckRerank(ctx, preflight.RerankServer{Endpoint: e.Name, Kind: string(e.Kind), Model: u.Model, Reranker: c.(llm.Reranker), Probe: c})
+}
