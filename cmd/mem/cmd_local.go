@@ -317,7 +317,8 @@ func (a *app) doctor(ctx context.Context) error {
 		if err == nil {
 			err = resp.Body.Close()
 		}
-		if add("api", err, c.base+" answers") {
+		answers := add("api", err, c.base+" answers")
+		if answers {
 			var st struct {
 				Pending map[string]any `json:"pending"`
 			}
@@ -339,10 +340,12 @@ func (a *app) doctor(ctx context.Context) error {
 				}
 			}
 			add("schemas", err, fmt.Sprintf("%d, all read", len(schemas.Schemas)))
-			a.doctorModels(ctx, c, add)
 		}
 		if a.getenv("MNEME_URL") == "" || a.dir != "" {
 			add("s3 endpoint", wire.ProbeS3(ctx, a.folder()), "answers, and takes the key")
+		}
+		if answers {
+			a.doctorModels(ctx, c, add) // last: the first look may load a model for minutes
 		}
 	}
 	bad := false

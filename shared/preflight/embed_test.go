@@ -89,7 +89,7 @@ func TestCheckEmbed(t *testing.T) {
 		"and nobody knows":    {v: vectors{of: mind, reads: 100, cuts: true}, floor: 0.5, failed: "window", says: "window", found: "is not read", cure: "window: "},
 		"it is refused":       {v: vectors{of: mind, reads: 100}, window: 300, floor: 0.5, says: "window", found: "it refuses a text of"},
 		"longer ones are cut": {v: vectors{of: mind, reads: 330, cuts: true}, window: 300, floor: 0.5, says: "window", found: "it cuts in silence"},
-		"longer ones refused": {v: vectors{of: mind, reads: 330}, window: 300, floor: 0.5, says: "window", found: "it refuses longer ones"},
+		"longer ones refused": {v: vectors{of: mind, reads: 330}, window: 300, floor: 0.5, says: "window", found: "longer ones are refused"},
 		"a floor too low":     {v: vectors{of: func(t string) []float64 { return append(mind(t)[:mindDims-1], 0.4) }}, floor: 0.05, failed: "floor", cure: "floor: 0."},
 		"a floor too high":    {v: vectors{of: mind}, floor: 0.99, failed: "floor", cure: "floor: 0."},
 		"words mean nothing":  {v: vectors{of: llmtest.Meaning(mindDims)}, floor: 0.5, failed: "floor", cure: "trained for retrieval"},

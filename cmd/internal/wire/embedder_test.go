@@ -316,3 +316,61 @@ func TestOllamaEmbeds(t *testing.T) {
 		t.Errorf("%d passages without a vector", st.Without)
 	}
 }
+
+// TestSpaceChanges: another embedding model fills its own space from the log, and
+// the old one is as it was when it comes back. Neither start decides anew.
+func TestSpaceChanges(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always("/v1/embeddings", llmtest.Vectors(about))
+	s.Always("/v1/rerank", llmtest.Scores(likeness))
+	dir := filepath.Join(t.TempDir(), "d")
+	const question = "how often may a failed call be repeated?"
+	var gates []int
+	look := func(u *up) (hash string) {
+		t.Helper()
+		c := &calls{u}
+		c.do(t, http.MethodPost, "/memory/sweep", "", nil)
+		c.wait(t)
+		var v struct {
+			OK        bool
+			Problems  []string
+			IndexHash string `json:"index_hash"`
+			Counts    map[string]int
+		}
+		if c.do(t, http.MethodGet, "/memory/verify", "", &v); !v.OK {
+			t.Errorf("%v", v.Problems)
+		}
+		gates = append(gates, v.Counts["gates"])
+		return v.IndexHash
+	}
+	u := start(t, dir)
+	(&calls{u}).do(t, http.MethodPost, "/memory/learn", `{"project":"shop","text":"# Retries\n\nWe decided to cap retries at 5 attempts, because the upstream bans us.\n"}`, nil)
+	static := look(u)
+	if err := u.stop(); err != nil {
+		t.Fatal(err)
+	}
+	u, c := served(t, dir, s)
+	if h := look(u); h != static {
+		t.Errorf("the index hash is %s, and was %s: vectors are in it", h, static)
+	}
+	if a := c.ask(t, question); len(a.Results) == 0 || a.Results[0].Components.Cosine < 0.5 || a.Results[0].Components.SemanticWeight != 0.6 {
+		t.Errorf("in the new space: %+v", a)
+	}
+	asked := len(s.All())
+	if err := u.stop(); err != nil {
+		t.Fatal(err)
+	}
+	u = start(t, dir)
+	if h := look(u); h != static {
+		t.Errorf("back: %s, was %s", h, static)
+	}
+	if a := (&calls{u}).ask(t, "at how many attempts did we cap retries?"); len(a.Results) == 0 || a.Results[0].Components.SemanticWeight != 0.4 || a.Results[0].Components.Cosine == 0 {
+		t.Errorf("in the old space: %+v", a)
+	}
+	if n := len(s.All()); n != asked {
+		t.Errorf("%d requests to a server that is no longer configured", n-asked)
+	}
+	if d := cmp.Diff([]int{gates[0], gates[0], gates[0]}, gates); d != "" || gates[0] == 0 {
+		t.Errorf("decisions: %v", gates)
+	}
+}
