@@ -206,7 +206,7 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventl
 		rows, err := f.cfg.Embedder.Embed(ctx, texts[:n])
 		bad, partly := errors.AsType[*embedding.BadTexts](err)
 		if err != nil && !partly {
-			return v, nil, err
+			return v, nil, &modelError{err}
 		}
 		f.calls.Add(1)
 		if partly {
@@ -216,7 +216,7 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventl
 			}
 		}
 		if len(rows) != n {
-			return v, nil, fault.New(fault.Unavailable, "the embedder gave %d vectors for %d texts", len(rows), n)
+			return v, nil, &modelError{fault.New(fault.Unavailable, "the embedder gave %d vectors for %d texts", len(rows), n)}
 		}
 		for i, r := range rows {
 			switch {
@@ -224,8 +224,8 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventl
 				v.Without = append(v.Without, ids[i])
 				continue
 			case len(r) != v.Dims:
-				return v, nil, fault.At(fault.Corrupt, "model "+space.Model, "vectors of another size are another space: set the dimensions anew and let it be filled",
-					"the embedder gave %d dimensions, its space has %d", len(r), v.Dims)
+				return v, nil, &modelError{fault.At(fault.Corrupt, "model "+space.Model, "vectors of another size are another space: set the dimensions anew and let it be filled",
+					"the embedder gave %d dimensions, its space has %d", len(r), v.Dims)}
 			}
 			v.Passages = append(v.Passages, ids[i])
 			v.Rows = append(v.Rows, r...)
@@ -293,11 +293,20 @@ func (f *Function) Behind(ctx context.Context) (int, error) {
 	return len(b), err
 }
 
+// modelError is an error of the embedder: the log is well.
+type modelError struct{ err error }
+
+func (e *modelError) Error() string { return e.err.Error() }
+func (e *modelError) Unwrap() error { return e.err }
+
 // sweepers is how many streams a sweep embeds side by side.
 const sweepers = 2
 
 // sweep embeds what no event announced. One stream that cannot be embedded does
-// not hold up the others; the first error brings the sweep back.
+// not hold up the others; the first error brings the sweep back. A model that is
+// down or wrong does not: the next sweep asks it again, the stream stays behind for
+// all to see, and its own event is delivered again or is the dead letter, once,
+// where each sweep of a long night would be another.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	behind, err := f.behind(ctx)
 	if err != nil {
@@ -310,6 +319,10 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	for _, b := range behind {
 		g.Go(func() error {
 			es, err := f.stream(ctx, b[0], b[1])
+			if _, ok := errors.AsType[*modelError](err); ok && ctx.Err() == nil {
+				f.cfg.Logger.WarnContext(ctx, "stream not embedded; the next sweep tries again", slog.String("project", b[0]), slog.String("stream", b[1]), slog.Any("err", err))
+				err = nil
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			out = append(out, es...)

@@ -346,6 +346,15 @@ func TestServerDown(t *testing.T) {
 	if _, err := w.Embed.Handle(t.Context(), ended(1)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%v", err)
 	}
+	// Its sweeps are no dead letters, and what is behind is seen.
+	s.Play(llmtest.Status(503, "loading"))
+	sweep := event.New(event.SweepRequested, "test", event.Sweep{Tenant: functest.Tenant, At: "2026-03-01T12:00:00Z"})
+	if out, err := w.Embed.Handle(t.Context(), sweep); err != nil || len(out) != 0 {
+		t.Errorf("%v %v", out, err)
+	}
+	if n, err := w.Embed.Behind(t.Context()); n != 1 || err != nil {
+		t.Errorf("behind %d %v", n, err)
+	}
 	if v := vectors(t, w); len(v) != 0 {
 		t.Errorf("written by a server that is down: %v", v)
 	}
