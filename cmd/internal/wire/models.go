@@ -24,9 +24,9 @@ import (
 	"github.com/mneme-ai/mneme/shared/preflight"
 )
 
-// ModelsFromEnv is what decides by model calls: the file that MNEME_MODELS
-// names, else the four variables of models.FromEnv. Nothing set is the built-in
-// policy.
+// ModelsFromEnv is what is done by model calls: the file that MNEME_MODELS
+// names, else the variables of models.FromEnv. Nothing set is the built-in policy
+// and the table that ships with the program.
 func ModelsFromEnv(getenv func(string) string) (models.Config, error) {
 	file := getenv("MNEME_MODELS")
 	if file == "" {

@@ -18,7 +18,7 @@ const (
 	// streams keep is embedded once while they fold the same part, and so are the
 	// texts of a segment that is embedded again after a server broke off.
 	DocumentBytes = 16 << 20
-	// QueryBytes is some 1,200: agents ask the same question at the start of every
+	// QueryBytes is some 1,300: agents ask the same question at the start of every
 	// session, and a question over several levels is one text.
 	QueryBytes = 4 << 20
 
