@@ -4,7 +4,7 @@ SHELL := bash
 .ONESHELL:
 .DEFAULT_GOAL := help
 .ONESHELL:
-.PHONY: help build run test race lint fuzz bench cover golden integration e2e crash verify ci clean
+.PHONY: help build run test race lint fuzz bench cover golden tapes integration e2e crash verify ci clean
 
 GO ?= go
 # What a target works on: make race PKG=./shared/eventlog/...
@@ -62,6 +62,9 @@ golden: ## write the golden files anew; read the diff before you commit it
 	git --no-pager diff --stat
 
 S3 ?= versitygw
+tapes: ## record anew what a real model server answers, for tests; MNEME_TEST_OLLAMA=URL of a fresh infra/local/services/ollama.sh
+	@MNEME_RECORD=1 $(GO) test -count=1 -p 1 -run 'Tape$$' ./shared/llm/ollama ./cmd/internal/wire
+
 integration: ## the suites that need a real server, against S3=versitygw or S3=minio
 	@suites=$$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3' $(SRC) | xargs -rn1 dirname | sort -u | sed 's|^|./|' || true)
 	[ -n "$$suites" ] || { echo "no suite reads MNEME_TEST_S3"; exit 1; }

@@ -28,6 +28,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/project"
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/gru"
@@ -39,6 +40,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/rank"
 	"github.com/mneme-ai/mneme/shared/serve"
@@ -65,6 +67,9 @@ type Options struct {
 	Count      func(string) int // Qwen2.5 by default
 	Policy     gru.Policy
 	Models     func(ctx context.Context, project string) (*gate.Models, error) // of the gate; none by default
+	Budget     func(project string) cost.Budget                                // of the gate; none by default
+	Picked     func(ctx context.Context, project string, p *models.Pick) (*gate.Models, error)
+	Picks      models.Config // what a request may pick from
 	Embedder   llm.Embedder
 	Graph      index.Graph
 	Lexical    index.Lexical
@@ -186,12 +191,12 @@ func New(t testing.TB, o Options) *World {
 	w.Catalog = catalog.New(w.Bucket, w.Log, Tenant)
 	var err error
 	w.Learn, err = learn.New(learn.Config{
-		Tenant: Tenant, TenantKey: TenantKey, Inbox: w.Inbox, Log: w.Log, Catalog: w.Catalog, Count: o.Count,
+		Tenant: Tenant, TenantKey: TenantKey, Inbox: w.Inbox, Log: w.Log, Catalog: w.Catalog, Count: o.Count, Models: o.Picks,
 		Publish: w.publish, Wait: o.Wait, SweepBudget: o.Sweep, PartBytes: o.PartBytes, Now: o.Now,
 	})
 	must(err)
 	w.Gate, err = gate.New(gate.Config{
-		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Count: o.Count,
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Picked: o.Picked, Pick: o.Picks.Pick, Budget: o.Budget, Count: o.Count,
 		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
 	})
 	must(err)

@@ -21,8 +21,8 @@ import (
 // reaches it. The server knows the commits that it has, so only new ones are
 // admitted.
 func (a *app) learnGit(ctx context.Context, repo, since string, f learnFlags) (err error) {
-	if f.query != "" || f.chunk != 0 {
-		return usageError{errors.New("--git goes with neither --query nor --chunk-size")}
+	if f.query != "" || f.chunk != 0 || len(f.picked()) > 0 {
+		return usageError{errors.New("--git goes with neither --query and its models nor --chunk-size")}
 	}
 	st, err := os.Stat(repo)
 	if err != nil {

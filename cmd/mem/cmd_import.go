@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
@@ -135,7 +139,11 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 		pl.Turns += p.turns
 	}
 	names := slices.Sorted(maps.Keys(plans))
-	if err := a.printPlan(dir, plans, names, skippedFiles, upload); err != nil {
+	estimates, err := a.importCosts(ctx, queue, names)
+	if err != nil {
+		return err
+	}
+	if err := a.printPlan(dir, plans, names, skippedFiles, upload, estimates); err != nil {
 		return err
 	}
 	if !upload || len(names) == 0 {
@@ -174,14 +182,19 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 	return nil
 }
 
-func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string, skippedFiles int, upload bool) error {
+func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string, skippedFiles int, upload bool, estimates []gate.Estimate) error {
+	where, low, high := "this Mneme only", 0.0, 0.0
+	for _, e := range estimates {
+		where = "this Mneme, and the model servers under estimates"
+		low, high = low+e.Estimate.Low.USD, high+e.Estimate.High.USD
+	}
 	if a.json {
 		list := make([]*importPlan, 0, len(names))
 		for _, n := range names {
 			list = append(list, plans[n])
 		}
 		return a.printJSON(map[string]any{
-			"dir": dir, "projects": list, "skipped": skippedFiles, "destination": "this Mneme only", "cost_usd": 0, "upload": upload,
+			"dir": dir, "projects": list, "skipped": skippedFiles, "destination": where, "cost_usd": high, "cost_usd_low": low, "estimates": estimates, "upload": upload,
 		})
 	}
 	if len(names) == 0 {
@@ -198,11 +211,61 @@ func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string
 	if skippedFiles > 0 {
 		fmt.Fprintf(a.out, "%d files hold no conversation\n", skippedFiles)
 	}
-	fmt.Fprintln(a.out, "The text goes to this Mneme only; secrets are redacted before it is stored; no model is called, so it costs nothing.")
+	if len(estimates) == 0 {
+		fmt.Fprintln(a.out, "The text goes to this Mneme only; secrets are redacted before it is stored; no model is called, so it costs nothing.")
+	} else {
+		fmt.Fprintln(a.out, "The text goes to this Mneme, and from there, with secrets redacted, to these models:")
+		for _, e := range estimates {
+			a.printEstimate(e)
+		}
+	}
 	if !upload {
 		fmt.Fprintln(a.out, "Run it again with --yes to import.")
 	}
 	return nil
+}
+
+// importCosts are the estimates of the projects in which a model decides. Chunks are
+// planned only for them: it means to read every file once more.
+func (a *app) importCosts(ctx context.Context, queue []planned, names []string) ([]gate.Estimate, error) {
+	out := []gate.Estimate{}
+	c, err := a.client()
+	if err != nil {
+		return out, nil // a plan needs no server; without one nothing is sent either
+	}
+	asked := map[string]bool{}
+	for _, n := range names {
+		if !memory.ValidName(n) {
+			continue // `_auto`: each record's own folder decides
+		}
+		var e gate.Estimate
+		if err := c.send(ctx, http.MethodPost, "/memory/estimate", map[string]any{"project": n, "chunks": []int{}}, &e); err != nil {
+			if _, ok := errors.AsType[noServer](err); ok {
+				return out, nil
+			}
+			return nil, err
+		}
+		asked[n] = len(e.Sends) > 0
+	}
+	var plans []chunkPlan
+	var count func(string) int
+	for _, p := range queue {
+		if !asked[p.project] {
+			continue
+		}
+		if count == nil {
+			if count, err = wire.Counter(); err != nil {
+				return nil, err
+			}
+		}
+		pl, err := planChunks(p.file, count, 0)
+		if err != nil {
+			return nil, err
+		}
+		pl.Project = p.project
+		plans = append(plans, pl)
+	}
+	return a.estimates(ctx, c, plans, "")
 }
 
 // mappings are the server's. To show a plan needs no server: without one there

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -38,6 +39,28 @@ type learnFlags struct {
 	query   string
 	budget  int
 	chunk   int
+	dry     bool
+	models  map[string]*string // what decides a --query, by field of the request
+}
+
+// modelFlags are the flags of learnFlags.models.
+var modelFlags = []struct{ field, flag, usage string }{
+	{"model", "model", "with --query: the one model that decides; extractive is the built-in policy"},
+	{"gate_model", "gate-model", "with --query: the model that gates"},
+	{"rewrite_model", "rewrite-model", "with --query: the model that writes the memory, behind open gates"},
+	{"gate_base_url", "gate-url", "with --query: where the gate's model is, a configured endpoint"},
+	{"rewrite_base_url", "rewrite-url", "with --query: where the rewrite model is"},
+}
+
+// picked are the models that the flags name, by field of the request.
+func (f *learnFlags) picked() map[string]string {
+	out := map[string]string{}
+	for field, v := range f.models {
+		if *v != "" {
+			out[field] = *v
+		}
+	}
+	return out
 }
 
 func (a *app) cmdLearn() *cobra.Command {
@@ -56,9 +79,15 @@ from standard input.
 
 --git uploads the commits of a repository or of a bundle, as far as its HEAD
 reaches: messages, files, names of functions and types. Merges, bots and bare
-version bumps are left out. Run it again for new commits: known ones cost nothing.`,
+version bumps are left out. Run it again for new commits: known ones cost nothing.
+
+--query answers a question of your own from the file alone, and waits for it.
+--model, or --gate-model and --rewrite-model, then say which of the configured
+models decide (docs/MODELS.md); standing questions keep those of the project.`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
+			case repo != "" && f.dry:
+				return errors.New("--dry-run shows the plan of files: it does not go with --git")
 			case repo == "" && since != "":
 				return errors.New("--since goes with --git")
 			case repo == "":
@@ -70,6 +99,9 @@ version bumps are left out. Run it again for new commits: known ones cost nothin
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.dry {
+				return a.learnDry(c.Context(), args, f)
+			}
 			if repo != "" {
 				return a.learnGit(c.Context(), repo, since, f)
 			}
@@ -79,16 +111,24 @@ version bumps are left out. Run it again for new commits: known ones cost nothin
 	c.Flags().StringVar(&repo, "git", "", "upload the history of this repository (a folder or a bundle)")
 	c.Flags().StringVar(&since, "since", "", "with --git: only commits after this date, as git log reads it")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the gate and print what was kept")
-	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits for one file")
+	c.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "show chunks, tokens, where text would go and what it would cost; upload nothing, call no model")
+	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait or --query waits for one file")
 	c.Flags().StringVarP(&f.query, "query", "q", "", "answer this question from the file alone (an ad-hoc stream)")
 	c.Flags().IntVar(&f.budget, "memory-budget", 0, "tokens of the ad-hoc memory (default 4096)")
 	c.Flags().IntVar(&f.chunk, "chunk-size", 0, "characters of a note's chunk (default 2000)")
+	f.models = map[string]*string{}
+	for _, m := range modelFlags {
+		f.models[m.field] = c.Flags().String(m.flag, "", m.usage)
+	}
 	return c
 }
 
 func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
 	if f.budget != 0 && f.query == "" {
 		return usageError{errors.New("--memory-budget is that of a --query: the budget of standing questions belongs to them")}
+	}
+	if f.query == "" && len(f.picked()) > 0 {
+		return usageError{errors.New("models are named for a --query: standing questions keep those of their project")}
 	}
 	c, err := a.client()
 	if err != nil {
@@ -126,7 +166,7 @@ func (a *app) learn(ctx context.Context, args []string, f learnFlags) error {
 			return err
 		}
 		if l.Status == "refused" {
-			bad = append(bad, fault.New(fault.Invalid, "%s: %s", file, l.Reason))
+			bad = append(bad, fault.At(fault.Invalid, file, l.Hint, "%s", l.Reason))
 		}
 	}
 	if len(bad) > 0 {
@@ -312,25 +352,33 @@ func (a *app) learnText(ctx context.Context, c *client, project, file string, f 
 	if f.chunk != 0 {
 		body["chunk_size"] = f.chunk
 	}
+	for field, v := range f.picked() {
+		body[field] = v
+	}
 	if err := c.send(ctx, http.MethodPost, "/memory/learn", body, &l); err != nil {
 		return l, err
 	}
-	if f.wait && f.query == "" {
+	if f.query == "" && f.wait || f.query != "" && l.Status == "running" {
 		return awaitJob(ctx, c, l, f.timeout)
 	}
 	return l, nil
 }
 
-// awaitJob asks the log until the part is done in every stream.
+// awaitJob asks the log until the part is done in every stream, or in that of
+// the request's own question.
 func awaitJob(ctx context.Context, c *client, l learned, timeout time.Duration) (learned, error) {
 	stored, end := l.Stored, time.Now().Add(timeout)
+	job, own := "/memory/ingest/"+l.JobID+"?wait=20s", false
+	if _, stream, ok := strings.Cut(l.StatusURL, "?stream="); ok {
+		job, own = job+"&stream="+stream, true
+	}
 	for l.JobID != "" {
 		var next learned
-		if err := c.get(ctx, "/memory/ingest/"+l.JobID+"?wait=20s", &next); err != nil {
+		if err := c.get(ctx, job, &next); err != nil {
 			return l, err
 		}
 		next.Stored = stored
-		if !stored {
+		if !stored && !own {
 			next.ChunksUsed = 0 // a repeat uses none (brief D8)
 		}
 		if next.Status != "running" {
@@ -347,20 +395,32 @@ func (a *app) printLearned(l learned, f learnFlags) error {
 	if a.json {
 		return a.printJSON(l)
 	}
-	switch l.Outcome {
-	case learn.OutcomeAdmitted:
-		if f.wait || f.query != "" {
+	asked := f.query != "" && len(l.Questions) > 0
+	switch {
+	case asked && l.Status == "refused":
+		return nil // the error says why
+	case asked:
+		fmt.Fprintf(a.out, "%s  project %s: %d chunks seen, %d used, memory of %d tokens, by %s\n", l.File, l.Project, l.ChunksSeen, l.ChunksUsed, l.MemoryTokens, l.Model)
+	case l.Outcome == learn.OutcomeAdmitted:
+		if f.wait {
 			fmt.Fprintf(a.out, "%s  project %s: %d chunks seen, %d used, memory of %d tokens\n", l.File, l.Project, l.ChunksSeen, l.ChunksUsed, l.MemoryTokens)
 		} else {
 			fmt.Fprintf(a.out, "%s  project %s: %d chunks\n", l.File, l.Project, l.ChunksSeen)
 		}
-	case learn.OutcomeDuplicate:
+	case l.Outcome == learn.OutcomeDuplicate:
 		fmt.Fprintf(a.out, "%s  project %s: known already, 0 chunks used\n", l.File, l.Project)
 	default:
 		fmt.Fprintf(a.out, "%s  %s: %s\n", l.File, l.Outcome, l.Reason)
 	}
 	if l.Outcome == learn.OutcomeAdmitted && l.Reason != "" {
 		fmt.Fprintf(a.out, "  %s\n", l.Reason)
+	}
+	undecided := 0
+	for _, q := range l.Questions {
+		undecided += q.Pending
+	}
+	if undecided > 0 {
+		fmt.Fprintf(a.out, "  the model left %d steps undecided: mem report says why, mem regate --pending asks again\n", undecided)
 	}
 	if found := oddities(l.Counts); found != "" {
 		fmt.Fprintf(a.out, "  %s\n", found)
@@ -436,9 +496,14 @@ func waitDone(ctx context.Context, c *client, timeout time.Duration) error {
 		var out struct {
 			Done    bool           `json:"done"`
 			Pending map[string]any `json:"pending"`
+			Paused  []gate.Paused  `json:"paused"`
 		}
 		if err := c.get(ctx, "/memory/wait?timeout="+left.Round(time.Millisecond).String(), &out); err != nil {
 			return err
+		}
+		if out.Done && len(out.Paused) > 0 {
+			p := out.Paused[0]
+			return &fault.Error{Kind: fault.Exhausted, Msg: "paused: " + p.Reason, Hint: p.Hint}
 		}
 		if out.Done {
 			return nil

@@ -288,7 +288,11 @@ func (a *app) doctorModels(ctx context.Context, c *client, add func(check string
 			if !f.OK {
 				err = fault.At(fault.Invalid, m.Server, f.Cure, "%s", f.Found)
 			}
-			add(cmp.Or(m.Use, "model")+" "+f.Check, err, m.Server+": "+f.Found)
+			good := m.Server + ": " + f.Found
+			if f.OK && f.Cure != "" {
+				good += " (" + f.Cure + ")"
+			}
+			add(cmp.Or(m.Use, "model")+" "+f.Check, err, good)
 		}
 	}
 }

@@ -23,11 +23,13 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/preflight"
 	"github.com/mneme-ai/mneme/shared/replay"
 )
@@ -42,9 +44,21 @@ type Config struct {
 	// Policy decides. A project whose models cannot be used is an error that says
 	// why, and nothing of it is decided meanwhile.
 	Models func(ctx context.Context, project string) (*Models, error)
+	// Picked gives the models that one request picked in a project; nil: no
+	// endpoint is configured.
+	Picked func(ctx context.Context, project string, p *models.Pick) (*Models, error)
+	// Pick resolves what a request says of models; nil: no endpoint is configured.
+	Pick func(project string, r models.Request) (*models.Pick, error)
 	// Doctor gives what the preflight found of each model, good or not; also of those
 	// that embed and rerank.
-	Doctor  func(ctx context.Context) ([]preflight.Result, error)
+	Doctor func(ctx context.Context) ([]preflight.Result, error)
+	// Budget bounds what a project's model calls cost in a day; nil: nothing does.
+	Budget func(project string) cost.Budget
+	// Plan says what would decide in a project, or by a pick, without a look at any
+	// server; nil, or nil for the project: Policy.
+	Plan func(project string, p *models.Pick) *Plan
+	// Sends is where texts go whatever decides: to be embedded and reranked.
+	Sends   []Destination
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger
@@ -67,16 +81,20 @@ type Function struct {
 	lines   *lru.Cache[lineKey, memory.Admit]
 	parts   *lru.Cache[heldKey, part]
 	blobs   *lru.Cache[heldKey, string]
-	running sync.Map // project/stream -> struct{}: one slice a stream in this process
-	scrubs  sync.Map // project -> the etag of its scrub state, as last seen
-	done    sync.Map // project/stream of ad-hoc streams that have folded their one part
+	// answered are replies by step and call: a step whose later call fails, or
+	// whose append is lost, is made again, and is not paid for again.
+	answered *lru.Cache[heldKey, answer]
+	running  sync.Map // project/stream -> struct{}: one slice a stream in this process
+	scrubs   sync.Map // project -> the etag of its scrub state, as last seen
+	paused   sync.Map // project -> Paused: its budget is spent
+	done     sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
 // heldKey names what is cached of texts: under the scrub state that was read
 // before it, so that what a slice brings home late is not used after a scrub.
 type heldKey struct {
 	scrub string // etag; see eventlog.Log.ScrubState
-	name  string // project/stream, or project/sha256
+	name  string // project/stream, project/sha256, or project/stream/t/sha256
 }
 
 // part is a source record with its chunk records: immutable, so it is cached.
@@ -87,12 +105,14 @@ type part struct {
 
 // Sizes of the caches. Nine standing questions read the same parts one after
 // the other; a part of 5,000-token chunks has about 20 KB a chunk, an admit line
-// about 600 bytes.
+// about 600 bytes, a reply at most 8 KB, and a segment that may be lost holds
+// fewer steps than replies are kept.
 const (
 	cursorCache = 1024
 	lineCache   = 4096
 	partCache   = 64
 	blobCache   = 512
+	replyCache  = 1024
 )
 
 // New checks cfg and fills its defaults.
@@ -125,6 +145,9 @@ func New(cfg Config) (*Function, error) {
 		return nil, err
 	}
 	if f.blobs, err = lru.New[heldKey, string](blobCache); err != nil {
+		return nil, err
+	}
+	if f.answered, err = lru.New[heldKey, answer](replyCache); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -192,6 +215,9 @@ type behindStream struct {
 // behind lists the streams whose cursor has not reached the admit stream, and
 // moves the serving pointer of those that have.
 func (f *Function) behind(ctx context.Context, project string) ([]behindStream, error) {
+	if _, ok := f.pausedAt(project); ok {
+		return nil, nil
+	}
 	head, err := f.cfg.Log.Head(ctx, project, memory.AdmitStream)
 	if err != nil {
 		return nil, err
@@ -217,11 +243,20 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 		if err != nil {
 			return nil, err
 		}
-		if s.Only != 0 && c.State.Admit >= s.Only {
+		if s.Only != 0 && c.State.Admit >= s.Only && len(c.State.Pending) == 0 {
 			f.done.Store(project+"/"+s.Name, struct{}{})
 			continue
 		}
-		if c.State.Admit < target(s, head.Seq) {
+		if refused, err := f.refused(ctx, project, s); err != nil {
+			return nil, err
+		} else if refused {
+			continue
+		}
+		again, err := f.regates(ctx, project, s, &c.State)
+		if err != nil {
+			return nil, err
+		}
+		if again || c.State.Admit < target(s, head.Seq) {
 			out = append(out, behindStream{s, c})
 		} else if s.Only == 0 && head.Seq > 0 && serving.Serving[s.QueryID] != s.Name {
 			if err := f.cfg.Catalog.CaughtUp(ctx, project, s.QueryID, s.Name); err != nil {
@@ -324,6 +359,9 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	if err != nil {
 		return nil, err
 	}
+	if refused, err := f.refused(ctx, project, stream); err != nil || refused {
+		return nil, err
+	}
 	lease, err := f.cfg.Log.Acquire(ctx, f.cfg.Tenant+"/"+key, f.cfg.Lease)
 	if errors.Is(err, eventlog.ErrHeld) {
 		return nil, nil // the holder asks again when it is done
@@ -351,8 +389,12 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 			f.drop(key)
 			continue
 		}
-		if err != nil && !errors.Is(err, errSlice) {
-			return nil, err
+		if errors.Is(err, cost.ErrSpent) {
+			f.pause(ctx, project, err)
+			err = errPaused
+		}
+		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
+			return nil, f.refuse(ctx, project, stream, err)
 		}
 		if end.Seq > 0 {
 			out = append(out, event.New(event.RunEnded, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: end.Seq}))
@@ -360,6 +402,9 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		break
 	}
 	over := errors.Is(err, errSlice)
+	if errors.Is(err, errPaused) {
+		return out, release() // the day's end or a larger budget brings it back
+	}
 	if err != nil && !over {
 		return nil, fault.As(fault.Unavailable, err)
 	}
@@ -381,7 +426,11 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	if err != nil {
 		return nil, err
 	}
-	if c.State.Admit < target(stream, head.Seq) {
+	again, err := f.regates(ctx, project, stream, &c.State)
+	if err != nil {
+		return nil, err
+	}
+	if again || c.State.Admit < target(stream, head.Seq) {
 		t := event.RunRequested
 		if over {
 			t = event.RunContinued
@@ -399,7 +448,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 // call of a model on a small machine may take longer than a lease. A lease that
 // is lost is no reason to stop: the append is the fence.
 func (f *Function) keep(ctx context.Context, lease *eventlog.Lease) (stop func()) {
-	if f.cfg.Models == nil {
+	if f.cfg.Models == nil && f.cfg.Picked == nil {
 		return func() {} // a step takes a millisecond
 	}
 	ctx, cancel := context.WithCancel(ctx)

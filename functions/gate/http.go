@@ -21,6 +21,10 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/questions", f.addQuestion)
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
 	mux.HandleFunc("GET /memory/models", f.listModels)
+	mux.HandleFunc("POST /memory/estimate", f.postEstimate)
+	mux.HandleFunc("GET /memory/regate", f.listPending)
+	mux.HandleFunc("POST /memory/regate", f.postRegate)
+	mux.HandleFunc("POST /memory/shadow", f.postShadow)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the
@@ -41,10 +45,10 @@ func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
 			out.Error, out.Hint = err.Error(), fault.HintOf(err)
 		}
 		out.Models = append(out.Models, found...)
-	}
-	if f.cfg.Models != nil {
-		out.Policy = "model"
-		if m, err := f.models(r.Context(), ""); err == nil && m != nil {
+		switch m, err := f.models(r.Context(), ""); {
+		case err != nil:
+			out.Policy = "model"
+		case m != nil:
 			out.Policy = m.Model.Policy
 		}
 	}
@@ -109,11 +113,12 @@ func (f *Function) questions(ctx context.Context, p string) (Questions, error) {
 	}
 	out := Questions{Project: p, Default: etag == "", Questions: []Question{}}
 	for _, q := range set.Queries {
-		c, err := f.cursor(ctx, scrub, p, q.Stream())
+		name := serving.Of(q).Name
+		c, err := f.cursor(ctx, scrub, p, name)
 		if err != nil {
 			return out, err
 		}
-		row := Question{ID: q.ID, Question: q.Question, ExitGate: q.ExitGate, Stream: q.Stream(), Serving: serving.Serving[q.ID], CaughtUp: c.State.Admit >= head.Seq}
+		row := Question{ID: q.ID, Question: q.Question, ExitGate: q.ExitGate, Stream: name, Serving: serving.Serving[q.ID], CaughtUp: c.State.Admit >= head.Seq}
 		if row.Serving == "" {
 			row.Serving = row.Stream
 		}

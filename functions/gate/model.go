@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -23,6 +24,8 @@ type Models struct {
 	// GateWindow and RewriteWindow are asked for in each call, in the server's
 	// tokens; 0 where a server cannot be asked.
 	GateWindow, RewriteWindow int
+	// Logprobs says that the gate's server gives log-probabilities: see gru.Score.
+	Logprobs bool
 	// Cost is what a call of a model costs, in US dollars; nil: nothing is known.
 	Cost func(model string, promptTokens, completionTokens int) float64
 }
@@ -55,7 +58,7 @@ func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *g
 		if call == nil {
 			return nil
 		}
-		reply, err := f.ask(ctx, w.project, m, call)
+		reply, err := f.ask(ctx, w, m, call)
 		if err != nil {
 			return err
 		}
@@ -73,38 +76,89 @@ func cut(recs []gru.Record) bool {
 	return false
 }
 
-// ask performs one call and stores the raw reply, redacted.
-func (f *Function) ask(ctx context.Context, project string, m *Models, c *gru.Call) (gru.Reply, error) {
-	server, window := m.Gate, m.GateWindow
+// callKey names a call of the step that w would make next: all that the server
+// would be sent.
+func (w *writer) callKey(c *gru.Call) heldKey {
+	h := memory.SumString(fmt.Sprintf("%q %q %v %q %q %q", c.Model, c.Adapter, c.Sampling, c.Prompt.System, c.Prompt.User, c.Schema))
+	return heldKey{w.scrub, fmt.Sprintf("%s/%s/%d/%s", w.project, w.stream.Name, w.next.T, h)}
+}
+
+// answer is what a call was answered; raw is the redacted body, for the blob.
+type answer struct {
+	reply gru.Reply
+	raw   string
+}
+
+// ask performs one call and stores the raw reply. A call that was answered
+// before is not made again: at temperature 0 it would say the same.
+func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (gru.Reply, error) {
+	key := w.callKey(c)
+	a, ok := f.answered.Get(key)
+	if !ok {
+		var err error
+		if a, err = f.call(ctx, w.ledger, m, c); err != nil {
+			return gru.Reply{}, err
+		}
+		f.answered.Add(key, a)
+	}
+	if a.raw != "" {
+		var err error
+		if a.reply.Blob, err = f.cfg.Log.PutBlob(ctx, w.project, []byte(a.raw)); err != nil {
+			return gru.Reply{}, err
+		}
+	}
+	return a.reply, nil
+}
+
+// call asks the model's server, within the budget.
+func (f *Function) call(ctx context.Context, ledger *cost.Ledger, m *Models, c *gru.Call) (answer, error) {
+	server, window, scored := m.Gate, m.GateWindow, m.Logprobs && (c.Kind == gru.CallDecide || c.Kind == gru.CallGate)
 	if m.Rewrite != nil && (c.Kind == gru.CallRewrite || c.Kind == gru.CallCompress) {
 		server, window = m.Rewrite, m.RewriteWindow
+	}
+	most := m.most(c)
+	if err := ledger.Reserve(ctx, most); err != nil {
+		return answer{}, err
 	}
 	f.calls.Add(1)
 	start := time.Now()
 	r, err := server.Chat(ctx, llm.ChatRequest{
-		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window,
+		Model: c.Model, Adapter: c.Adapter, System: c.Prompt.System, User: c.Prompt.User, Sampling: c.Sampling, Schema: c.Schema, Window: window, Logprobs: scored,
 	})
 	if err != nil {
-		return gru.Reply{}, err
+		if !billed(err) {
+			ledger.Settle(most, cost.Amount{})
+		}
+		return answer{}, err
 	}
-	out := gru.Reply{
+	a := answer{raw: string(r.Raw), reply: gru.Reply{
 		Content: r.Content, Reasoning: r.Reasoning, FinishReason: r.FinishReason,
 		PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens,
 		LatencyMS: float64(time.Since(start).Microseconds()) / 1000,
+	}}
+	if scored {
+		a.reply.Score = gru.Score(len(c.Schema) > 0, r.Content, tokens(r.Tokens))
+	}
+	if f.cfg.Redact != nil {
+		a.raw = f.cfg.Redact(a.raw)
 	}
 	if m.Cost != nil {
-		out.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
+		a.reply.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
 	}
-	if len(r.Raw) > 0 {
-		raw := string(r.Raw)
-		if f.cfg.Redact != nil {
-			raw = f.cfg.Redact(raw)
-		}
-		if out.Blob, err = f.cfg.Log.PutBlob(ctx, project, []byte(raw)); err != nil {
-			return gru.Reply{}, err
+	ledger.Settle(most, cost.Amount{USD: a.reply.CostUSD, Tokens: int64(r.PromptTokens + r.CompletionTokens), Calls: 1})
+	return a, nil
+}
+
+// tokens are a reply's in the terms of the loop.
+func tokens(list []llm.Token) []gru.Token {
+	out := make([]gru.Token, len(list))
+	for i, t := range list {
+		out[i] = gru.Token{Prob: gru.Prob{Text: t.Token, Logprob: t.Logprob}}
+		for _, a := range t.Top {
+			out[i].Top = append(out[i].Top, gru.Prob{Text: a.Token, Logprob: a.Logprob})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // stopped turns what ended a slice by a model's server into what an operator

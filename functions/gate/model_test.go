@@ -86,10 +86,35 @@ func modelOf(gateModel, rewrite llm.Chatter) func(context.Context, string) (*gat
 
 func modelWorld(t *testing.T, o functest.Options) *functest.World {
 	t.Helper()
-	o.Count, o.Graph, o.Lexical = functest.Coarse, indextest.NewGraph(), indextest.NewLexical()
-	w := functest.New(t, o)
+	w := modelWorldOf(t, o)
 	w.Ask("shop", "limits")
 	return w
+}
+
+// modelWorldOf is modelWorld whose question stands already.
+func modelWorldOf(t *testing.T, o functest.Options) *functest.World {
+	t.Helper()
+	o.Count, o.Graph, o.Lexical = functest.Coarse, indextest.NewGraph(), indextest.NewLexical()
+	return functest.New(t, o)
+}
+
+// modelsOf always gives the same; failing always fails.
+func modelsOf(m *gate.Models) func(context.Context, string) (*gate.Models, error) {
+	return func(context.Context, string) (*gate.Models, error) { return m, nil }
+}
+
+func failing(err error) func(context.Context, string) (*gate.Models, error) {
+	return func(context.Context, string) (*gate.Models, error) { return nil, err }
+}
+
+// receipt is the id of the job of an object.
+func receipt(w *functest.World, key string) memory.SHA {
+	for _, a := range w.Admits("shop") {
+		if a.Object == functest.Inbox+"/"+key {
+			return eventlog.ReceiptID(functest.Inbox, key, a.ETag)
+		}
+	}
+	return ""
 }
 
 // stream400 is a session of some 400 chunks, of which 17 hold a fact.
@@ -231,7 +256,7 @@ func TestJSONForm(t *testing.T) {
 		}
 	}
 	for _, r := range large.asked {
-		if string(r.Schema) != string(gru.Schema(gru.ShapeRewrite)) {
+		if string(r.Schema) != string(gru.Schema(gru.ShapeEdit)) {
 			t.Errorf("the rewrite model was sent the schema %s", r.Schema)
 		}
 	}

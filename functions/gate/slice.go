@@ -2,10 +2,12 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
@@ -21,12 +23,13 @@ const segmentRecords = 512
 // slice folds parts until the admit stream or the time ends. It returns the
 // stream's new head, zero when nothing was appended, and errSlice when there
 // is more to do.
-func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (eventlog.Head, error) {
+func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, deadline time.Time) (_ eventlog.Head, err error) {
 	scrub, err := f.scrubbed(ctx, project)
 	if err != nil {
 		return eventlog.Head{}, err
 	}
-	w := &writer{f: f, scrub: scrub, project: project, stream: s}
+	w := &writer{f: f, scrub: scrub, project: project, stream: s, ledger: f.ledger(project)}
+	defer func() { err = errors.Join(err, w.ledger.Close(context.WithoutCancel(ctx))) }()
 	if w.cursor, err = f.cursor(ctx, scrub, project, s.Name); err != nil {
 		return eventlog.Head{}, err
 	}
@@ -36,44 +39,42 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		Level: memory.L1, BudgetTokens: s.BudgetTokens, ExitGate: s.ExitGate,
 		Count: f.cfg.Count, Redact: f.cfg.Redact, Policy: f.cfg.Policy,
 	}
-	m, err := f.models(ctx, project)
-	if err != nil {
-		return eventlog.Head{}, err
-	}
-	if m != nil {
-		cfg.Policy, cfg.Model = nil, &m.Model
-		if err := cfg.Check(); err != nil {
-			return eventlog.Head{}, err
-		}
-	}
 	after := w.next.Admit
 	if s.Only != 0 {
 		after = max(after, s.Only-1)
 	}
 	over := false
+	if w.next.Open != nil && w.next.Open.Regate { // it was interrupted: parts wait for its end
+		done, err := f.again(ctx, w, cfg, deadline)
+		if err != nil {
+			return f.flushed(ctx, w, err)
+		}
+		over = !done
+	}
 	for line, err := range f.admits(ctx, project, after) {
 		if err != nil {
 			return eventlog.Head{}, err
 		}
-		if s.Only != 0 && line.Seq != s.Only {
+		if over || s.Only != 0 && line.Seq != s.Only {
 			break
 		}
 		if over = w.moved && f.cfg.Now().After(deadline); over {
 			break
 		}
-		done, err := f.fold(ctx, w, cfg, m, line, deadline)
+		done, err := f.fold(ctx, w, cfg, line, deadline)
 		if err != nil {
-			if m != nil { // each of the decisions before it was paid for
-				if e := w.flush(ctx); e != nil {
-					return eventlog.Head{}, e
-				}
-				err = f.stopped(ctx, project, s.Name, m, err)
-			}
-			return eventlog.Head{}, err
+			return f.flushed(ctx, w, err)
 		}
 		if over = !done; over {
 			break
 		}
+	}
+	if !over {
+		done, err := f.again(ctx, w, cfg, deadline)
+		if err != nil {
+			return f.flushed(ctx, w, err)
+		}
+		over = !done
 	}
 	if err := w.flush(ctx); err != nil {
 		return eventlog.Head{}, err
@@ -82,6 +83,18 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 		return w.head, errSlice
 	}
 	return w.head, nil
+}
+
+// flushed appends what was decided before err ended the slice: where a model
+// decides, each decision was paid for.
+func (f *Function) flushed(ctx context.Context, w *writer, err error) (eventlog.Head, error) {
+	if w.models == nil {
+		return eventlog.Head{}, err
+	}
+	if e := w.flush(ctx); e != nil {
+		return eventlog.Head{}, e
+	}
+	return w.head, f.stopped(ctx, w.project, w.stream.Name, w.models, err)
 }
 
 // scrubbed is the project's scrub state, under which texts are cached. One that
@@ -94,6 +107,7 @@ func (f *Function) scrubbed(ctx context.Context, project string) (etag string, e
 		f.cursors.Purge()
 		f.parts.Purge()
 		f.blobs.Purge()
+		f.answered.Purge()
 	}
 	return etag, nil
 }
@@ -139,7 +153,11 @@ type lineKey struct {
 }
 
 // fold runs the loop over one part; false when the time was over before its end.
-func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, m *Models, line memory.Admit, deadline time.Time) (bool, error) {
+func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line memory.Admit, deadline time.Time) (bool, error) {
+	m, err := w.ready(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
 	p, err := f.part(ctx, w.scrub, w.project, line.Source)
 	if err != nil {
 		return false, err
@@ -250,6 +268,9 @@ type writer struct {
 	scrub   string // the scrub state under which everything was read
 	project string
 	stream  catalog.Stream
+	ledger  *cost.Ledger
+	models  *Models // that decide; nil: the policy, or nothing was decided yet
+	looked  bool
 	cursor  replay.Cursor
 	next    gru.State
 	recs    []eventlog.Record
@@ -257,6 +278,26 @@ type writer struct {
 	// moved is set by the first step: a slice whose time is over before it has
 	// begun, as after a long catch-up, would else continue for ever.
 	moved bool
+}
+
+// ready puts into cfg what decides, once. It is called when there is something to
+// decide: a look at a model is a call of it.
+func (w *writer) ready(ctx context.Context, cfg *gru.Config) (*Models, error) {
+	if w.looked {
+		return w.models, nil
+	}
+	m, err := w.f.decides(ctx, w.project, w.stream)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		cfg.Policy, cfg.Model = nil, &m.Model
+		if err := cfg.Check(); err != nil {
+			return nil, err
+		}
+	}
+	w.models, w.looked = m, true
+	return m, nil
 }
 
 func (w *writer) take(ctx context.Context, step func(gru.State) (gru.State, []gru.Record)) error {

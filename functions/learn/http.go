@@ -21,6 +21,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/replay"
 	"github.com/mneme-ai/mneme/shared/serve"
@@ -77,6 +78,7 @@ type Learned struct {
 	StatusURL    string        `json:"status_url"`
 	Outcome      string        `json:"outcome"` // see Outcome…
 	Reason       string        `json:"reason,omitempty"`
+	Hint         string        `json:"hint,omitempty"` // what to do about a refusal
 	Questions    []LearnedPart `json:"questions"`
 	// Counts says what the reader found: bad, joined, over-long and cut-off
 	// lines, unknown record types. Absent where the object was not read.
@@ -91,11 +93,9 @@ type LearnedPart struct {
 	Done         bool   `json:"done"`
 	ChunksSeen   int    `json:"chunks_seen"`
 	ChunksUsed   int    `json:"chunks_used"`
+	Pending      int    `json:"pending,omitempty"` // steps that the model left undecided: mem regate --pending
 	MemoryTokens int    `json:"memory_tokens"`
 }
-
-// builtinModel is what D1's `model` says when the extractive policy decided.
-const builtinModel = "extractive"
 
 func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 	var req learnRequest
@@ -119,7 +119,12 @@ func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req.Query, _ = red.Redact(req.Query) // it stands in records, as text does
-	l, err := f.learnText(r.Context(), req)
+	picked, err := f.pick(req, red)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	l, err := f.learnText(r.Context(), req, picked)
 	if err != nil {
 		serve.WriteError(w, err)
 		return
@@ -152,19 +157,11 @@ func (q *learnRequest) check(count func(string) int) error {
 	if n := count(q.Query); n > gru.MaxQuestionTokens {
 		return bad("query", "ask a shorter question", "%d tokens, at most %d", n, gru.MaxQuestionTokens)
 	}
-	for _, m := range []string{q.Model, q.GateModel, q.RewriteModel} {
-		if m != "" && m != builtinModel {
-			return bad("model", "leave it out, or say "+builtinModel, "no model endpoint is configured")
-		}
-	}
-	if q.GateBaseURL != "" || q.RewriteBaseURL != "" {
-		return bad("gate_base_url, rewrite_base_url", "leave them out", "only endpoints that the operator configured may be named, and none is")
-	}
 	return nil
 }
 
 // learnText stores the body in the inbox, admits it and waits for its runs.
-func (f *Function) learnText(ctx context.Context, q learnRequest) (Learned, error) {
+func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models.Pick) (Learned, error) {
 	name, err := fileName(q.Name, "note.md")
 	if err != nil {
 		return Learned{}, err
@@ -183,12 +180,19 @@ func (f *Function) learnText(ctx context.Context, q learnRequest) (Learned, erro
 	var adhoc *catalog.Stream
 	if q.Query != "" && len(res.Receipt.Parts) > 0 {
 		p := res.Receipt.Parts[0]
-		a := catalog.Adhoc{Stream: memory.AdhocStream(q.Query, p.RawSHA256), Question: q.Query, RawSHA256: p.RawSHA256, Admit: p.Seq, BudgetTokens: q.MemoryBudget}
+		a := catalog.Adhoc{Stream: memory.AdhocStreamBy(q.Query, p.RawSHA256, picked.Key()), Models: picked, Question: q.Query, RawSHA256: p.RawSHA256, Admit: p.Seq, BudgetTokens: q.MemoryBudget}
 		if a.BudgetTokens == 0 {
 			a.BudgetTokens = catalog.AdhocBudget
 		}
 		if res.asked, err = f.cfg.Catalog.PutAdhoc(ctx, q.Project, a); err != nil {
 			return Learned{}, err
+		}
+		if res.asked && picked != nil {
+			again, err := f.cfg.Catalog.Reopen(ctx, q.Project, a.Stream)
+			if err != nil {
+				return Learned{}, err
+			}
+			res.asked = !again // refused then, so that this call is the first to use any chunk
 		}
 		s := a.AsStream()
 		adhoc = &s
@@ -298,7 +302,7 @@ func (f *Function) summary(res Result) Learned {
 	r := res.Receipt
 	id := string(eventlog.ReceiptID(r.Bucket, r.Key, r.ETag))
 	l := Learned{
-		Project: strings.SplitN(r.Key, "/", 2)[0], Model: builtinModel, Outcome: r.Outcome, Reason: r.Reason,
+		Project: strings.SplitN(r.Key, "/", 2)[0], Model: models.Builtin, Outcome: r.Outcome, Reason: r.Reason,
 		Stored: r.Outcome == OutcomeAdmitted && !res.Repeat, Status: "completed",
 		JobID: id, StatusURL: "/memory/ingest/" + id, Questions: []LearnedPart{}, Counts: r.Counts,
 	}
@@ -339,6 +343,9 @@ func (f *Function) await(ctx context.Context, res Result, adhoc *catalog.Stream,
 // status reads from the log how far the parts of a receipt are.
 func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream) (Learned, error) {
 	l := f.summary(res)
+	if adhoc != nil && adhoc.Models != nil {
+		l.Model = adhoc.Models.Decides()
+	}
 	if adhoc != nil {
 		l.StatusURL += "?stream=" + url.QueryEscape(adhoc.Name)
 	}
@@ -370,6 +377,9 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 			text := left.Text
 			if !lp.Done {
 				l.Status = "running"
+				if err := f.refusal(ctx, p.Project, s, &l); err != nil {
+					return l, err
+				}
 			}
 			l.Questions = append(l.Questions, lp)
 			// Of several questions that kept something the first one's memory is
@@ -403,7 +413,7 @@ func (f *Function) partStatus(ctx context.Context, p eventlog.ReceiptPart, s cat
 	if err != nil || !ok {
 		return lp, replay.Outcome{}, err
 	}
-	lp.Done, lp.ChunksSeen, lp.ChunksUsed, lp.MemoryTokens = true, end.ChunksSeen, end.ChunksUsed, end.MemoryTokens
+	lp.Done, lp.ChunksSeen, lp.ChunksUsed, lp.MemoryTokens, lp.Pending = true, end.ChunksSeen, end.ChunksUsed, end.MemoryTokens, end.Pending
 	if end.ChunksUsed == 0 && !model {
 		return lp, replay.Outcome{}, nil
 	}

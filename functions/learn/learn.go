@@ -25,6 +25,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gitbundle"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/redact"
 )
@@ -37,6 +38,7 @@ type Config struct {
 	Log       *eventlog.Log
 	Catalog   *catalog.Catalog
 	Count     func(string) int // Qwen2.5 tokens
+	Models    models.Config    // what a request may pick from; no key of it is read
 	Logger    *slog.Logger
 	// Publish sends events that a route or a long sweep causes. A handler's
 	// own events are returned.

@@ -21,6 +21,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/projects", f.projects)
 	mux.HandleFunc("GET /memory/why", f.why)
 	mux.HandleFunc("GET /memory/log", f.logLines)
+	mux.HandleFunc("GET /memory/report", f.report)
 }
 
 func (f *Function) ask(parse func(*http.Request) (Request, error)) http.HandlerFunc {

@@ -12,6 +12,8 @@ var Ranks = map[string]int{
 
 	"testdata/transcripts": 0, // embedded sample sessions
 
+	"shared/agree":      1,
+	"shared/baseurl":    1,
 	"shared/event":      1,
 	"shared/token":      1,
 	"shared/derived":    1,
@@ -42,6 +44,7 @@ var Ranks = map[string]int{
 	"shared/llm/endpoint":            3,
 	"shared/llm/embedding":           3,
 	"shared/llm/llmtest":             3,
+	"shared/llm/llmtest/tapetest":    3,
 
 	"shared/objstore/s3store":      4,
 	"shared/objstore/s3serve":      4,
@@ -59,6 +62,7 @@ var Ranks = map[string]int{
 	"shared/vault":                 4,
 
 	"shared/catalog":    5,
+	"shared/cost":       5,
 	"shared/projection": 5,
 	"shared/replay":     5,
 	"shared/scrub":      5,

@@ -14,7 +14,9 @@
 //	config/<tenant>/_schemas/<name>.yaml            formats that the user describes (shared/transcript)
 //	ops/pointer/<tenant>/_schemas/swept             {"version":"1a2b3c4d"}: see SweptSchemas
 //	config/<tenant>/<project>/adhoc/<stream>.json   one request's question: {"stream":"adhoc-1a2b3c4d","question":…,"admit":7,…}
-//	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"}}
+//	ops/pointer/<tenant>/<project>/questions        {"serving":{"decisions":"decisions@5e0c2f11"},"generations":{"decisions@5e0c2f11":{"n":2}}}
+//	ops/pointer/<tenant>/<project>/regate/<stream>  {"up_to":17}: pending steps up to there are asked again
+//	ops/pointer/<tenant>/<project>/refused/<stream> {"reason":…,"hint":…}: see Refusal; {} once it is asked again
 //
 // The package decides nothing about evidence and reads no log segment.
 package catalog
@@ -23,6 +25,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +33,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/redact"
@@ -173,6 +177,8 @@ type Adhoc struct {
 	RawSHA256    memory.SHA `json:"raw_sha256"` // of the part it asks about
 	Admit        int64      `json:"admit"`      // the part's place
 	BudgetTokens int        `json:"memory_budget"`
+	// Models is what the request chose to decide; absent: the project's models.
+	Models *models.Pick `json:"models,omitempty"`
 }
 
 // PutAdhoc keeps the question of a request; the same one again changes nothing,
@@ -205,6 +211,9 @@ type Stream struct {
 	BudgetTokens int
 	// Only is the one admit seq that an ad-hoc stream folds; 0 means all.
 	Only int64
+	// Models is what an ad-hoc stream's request chose, or who opened a generation;
+	// nil: the project's models.
+	Models *models.Pick
 }
 
 // Streams lists the project's streams: standing questions in file order, then
@@ -214,11 +223,17 @@ func (c *Catalog) Streams(ctx context.Context, project string) (_ []Stream, err 
 	if err != nil {
 		return nil, err
 	}
+	s, _, err := c.Serving(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	return c.streams(ctx, project, set, s)
+}
+
+func (c *Catalog) streams(ctx context.Context, project string, set questions.Set, s Serving) ([]Stream, error) {
 	out := make([]Stream, 0, len(set.Queries))
 	for _, q := range set.Queries {
-		// At L1 the exit gate is recorded and not acted on (brief P6): "all the
-		// X" needs a full read.
-		out = append(out, Stream{Name: q.Stream(), QueryID: q.ID, Question: q.Question, BudgetTokens: StandingBudget})
+		out = append(out, s.Of(q))
 	}
 	adhoc, err := c.Adhocs(ctx, project)
 	if err != nil {
@@ -232,7 +247,7 @@ func (c *Catalog) Streams(ctx context.Context, project string) (_ []Stream, err 
 
 // AsStream is the stream that answers a.
 func (a Adhoc) AsStream() Stream {
-	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit}
+	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit, Models: a.Models}
 }
 
 // Adhocs lists the project's ad-hoc questions by stream name.
@@ -282,17 +297,42 @@ func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, err
 	if err != nil {
 		return Stream{}, err
 	}
+	s, _, err := c.Serving(ctx, project)
+	if err != nil {
+		return Stream{}, err
+	}
 	for _, q := range set.Queries {
-		if q.Stream() == name {
-			return Stream{Name: name, QueryID: q.ID, Question: q.Question, BudgetTokens: StandingBudget}, nil
+		if st := s.Of(q); st.Name == name {
+			return st, nil
 		}
 	}
 	return Stream{}, fault.New(fault.NotFound, "project %s asks no question with stream %s", project, name)
 }
 
-// Serving says which stream answers each question id.
+// Serving says which stream answers each question id, and which streams are the
+// present ones of their wordings.
 type Serving struct {
 	Serving map[string]string `json:"serving"`
+	// Generations are by the stream that a wording had first.
+	Generations map[string]Generation `json:"generations,omitempty"`
+}
+
+// Generation is a stream that decides a question once more, from the start: of
+// decisions@5e0c2f11 the second is decisions@5e0c2f11.2.
+type Generation struct {
+	N      int          `json:"n"`
+	Models *models.Pick `json:"models,omitempty"` // absent: the project's
+}
+
+// Of is the present stream of a question.
+func (s *Serving) Of(q questions.Query) Stream {
+	// At L1 the exit gate is recorded and not acted on (brief P6): "all the X"
+	// needs a full read.
+	st := Stream{Name: q.Stream(), QueryID: q.ID, Question: q.Question, BudgetTokens: StandingBudget}
+	if g, ok := s.Generations[st.Name]; ok {
+		st.Name, st.Models = fmt.Sprintf("%s.%d", st.Name, g.N), g.Models
+	}
+	return st
 }
 
 func pointer(project string) string { return project + "/questions" }
@@ -309,11 +349,15 @@ func (c *Catalog) Serving(ctx context.Context, project string) (s Serving, etag 
 // ServingStreams lists the streams that answer: for each question of the file
 // the pointer's stream, else its own; and every ad-hoc stream.
 func (c *Catalog) ServingStreams(ctx context.Context, project string) ([]Stream, error) {
-	streams, err := c.Streams(ctx, project)
+	set, _, err := c.Questions(ctx, project)
 	if err != nil {
 		return nil, err
 	}
 	s, _, err := c.Serving(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := c.streams(ctx, project, set, s)
 	if err != nil {
 		return nil, err
 	}
@@ -343,6 +387,41 @@ func (c *Catalog) CaughtUp(ctx context.Context, project, id, name string) (err e
 		}
 	}
 	return fault.New(fault.Unavailable, "the serving pointer of %s keeps changing", project)
+}
+
+// OpenGenerations makes the next stream of each question that is asked for, all at
+// once; the ones that answer serve until the new ones have caught up. It returns
+// the new streams.
+func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked func(Stream) bool, by *models.Pick) (out []Stream, err error) {
+	defer fault.Wrap(&err, "open new streams of %s", project)
+	for range 5 { // each loss means that another question moved
+		set, _, err := c.Questions(ctx, project)
+		if err != nil {
+			return nil, err
+		}
+		s, etag, err := c.Serving(ctx, project)
+		if err != nil {
+			return nil, err
+		}
+		out = nil
+		for _, q := range set.Queries {
+			if !asked(s.Of(q)) {
+				continue
+			}
+			if s.Generations == nil {
+				s.Generations = map[string]Generation{}
+			}
+			s.Generations[q.Stream()] = Generation{N: max(s.Generations[q.Stream()].N, 1) + 1, Models: by}
+			out = append(out, s.Of(q))
+		}
+		if len(out) == 0 {
+			return nil, fault.At(fault.NotFound, "project "+project, "mem question list shows them", "no such question")
+		}
+		if err := c.log.SetPointer(ctx, pointer(project), s, etag); !fault.Is(err, fault.Conflict) {
+			return out, err
+		}
+	}
+	return nil, fault.New(fault.Unavailable, "the serving pointer of %s keeps changing", project)
 }
 
 // Known lists the projects that anything is known of: in the log, or with a

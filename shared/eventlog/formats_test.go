@@ -206,7 +206,8 @@ var golden = map[string]func(t *testing.T, v *vector) map[string]string{
 	},
 	"stream-name": func(t *testing.T, v *vector) map[string]string {
 		w := v.one(t, "wording")
-		return map[string]string{"stream": memory.StreamName(v.one(t, "id"), " "+w+"\n"), "adhoc": memory.AdhocStream(w, memory.SHA(v.one(t, "raw")))}
+		raw := memory.SHA(v.one(t, "raw"))
+		return map[string]string{"stream": memory.StreamName(v.one(t, "id"), " "+w+"\n"), "adhoc": memory.AdhocStream(w, raw), "adhoc_by": memory.AdhocStreamBy(w, raw, v.one(t, "choice"))}
 	},
 	"run": func(t *testing.T, v *vector) map[string]string {
 		kind, ref, _ := strings.Cut(v.one(t, "cause"), ":")

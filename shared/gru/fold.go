@@ -74,7 +74,7 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		if r.Cause.Kind == memory.CauseTombstone {
 			return // it states anew what was erased, whatever part is open
 		}
-		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T}
+		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T, Regate: r.Cause.Kind == memory.CauseRegate}
 	case *memory.Gate:
 		s.T = r.T
 		if len(r.Shingles) > 0 {
@@ -86,8 +86,20 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		for _, n := range r.Gone {
 			s.erase(n, at)
 		}
+		if r.RegateOf > 0 {
+			s.regated(r)
+		}
+		if r.Pending {
+			s.Pending = append(slices.Clip(s.Pending), PendingStep{T: r.T, Admit: r.Admit, I: r.I, Start: r.Start, End: r.End})
+		}
 		if s.Open != nil && s.Open.Run == r.Run {
 			o := *s.Open // shared with the state before
+			if o.Regate {
+				o.Used += b2i(r.Update)
+				o.Pending += b2i(r.Pending)
+				s.Open = &o
+				break
+			}
 			if o.Next, o.From = r.I+1, 0; r.More {
 				o.Next, o.From = r.I, r.End
 			}
@@ -139,6 +151,21 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// regated takes the step that r stands for from what is pending: the piece of it
+// that r looked at.
+func (s *State) regated(r *memory.Gate) {
+	i := slices.IndexFunc(s.Pending, func(p PendingStep) bool { return p.T == r.RegateOf })
+	if i < 0 {
+		return // what a scrub states anew was not pending
+	}
+	s.Pending = slices.Clone(s.Pending)
+	if r.More {
+		s.Pending[i].Start = r.End
+		return
+	}
+	s.Pending = slices.Delete(s.Pending, i, i+1)
 }
 
 func (s *State) find(node memory.SHA, at map[memory.SHA]int) int {

@@ -68,7 +68,7 @@ var sourceIDs = regexp.MustCompile(`^(?:\[[0-9a-f]{8}\]\s*)+$`)
 
 // marksOf are the words of a sentence that name something.
 func marksOf(s string) (out []string) {
-	s = listSign.ReplaceAllString(s, "")
+	s = listSign.ReplaceAllString(withoutIDs(s), "")
 	first := true
 	for _, w := range mark().FindAllString(s, -1) {
 		plain := strings.Trim(w, "`")
@@ -179,7 +179,7 @@ func Ground(candidate, section, old string) (text string, dropped int) {
 	}
 	text = candidate
 	for _, f := range factsOf(candidate) {
-		if kept[f.text] || !slices.ContainsFunc(f.marks, func(m string) bool { return !known.has(m) }) {
+		if kept[f.text] || !slices.ContainsFunc(append(idsIn(f.text), f.marks...), func(m string) bool { return !known.has(m) }) {
 			continue
 		}
 		dropped++

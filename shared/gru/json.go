@@ -25,6 +25,8 @@ var schemas = map[Shape]json.RawMessage{
 	ShapeGate: json.RawMessage(`{"type":"object","properties":{"think":{"type":"string"},"check":{"type":"string","enum":["yes","no"]},"next":{"type":"string","enum":["continue","end"]}},` +
 		`"required":["think","check","next"],"additionalProperties":false}`),
 	ShapeRewrite: json.RawMessage(`{"type":"object","properties":{"update":{"type":"string"}},"required":["update"],"additionalProperties":false}`),
+	ShapeEdit: json.RawMessage(`{"type":"object","properties":{"edits":{"type":"array","items":{"type":"object","properties":{"line":{"type":"integer"},"text":{"type":"string"}},"required":["line","text"],"additionalProperties":false}}},` +
+		`"required":["edits"],"additionalProperties":false}`),
 }
 
 // Schema is the JSON Schema of a reply of a shape.
@@ -36,6 +38,7 @@ type jsonReply struct {
 	Check  *string `json:"check"`
 	Update *string `json:"update"`
 	Next   *string `json:"next"`
+	Edits  *[]Edit `json:"edits"`
 }
 
 // ParseJSON is ParseReply of the JSON form: one object with exactly the fields
@@ -55,6 +58,25 @@ func ParseJSON(shape Shape, content, reasoning, finish string) (_ Verdict, err e
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return bad("text stands behind the JSON object")
+	}
+	if shape == ShapeEdit {
+		if r.Edits != nil {
+			switch {
+			case r.Think != nil || r.Check != nil || r.Update != nil || r.Next != nil:
+				return bad("a field beside edits")
+			case len(*r.Edits) > maxEdits:
+				return bad("%d edits, at most %d", len(*r.Edits), maxEdits)
+			}
+			v := Verdict{Think: Restore(strings.TrimSpace(reasoning)), Update: true, Edits: make([]Edit, 0, len(*r.Edits))}
+			for _, e := range *r.Edits {
+				v.Edits = append(v.Edits, Edit{e.Line, Restore(e.Text)})
+			}
+			return v, nil
+		}
+		shape = ShapeRewrite // the whole memory is understood too
+	}
+	if r.Edits != nil {
+		return bad("the field edits does not belong there")
 	}
 	for _, f := range []struct {
 		name string
@@ -104,24 +126,31 @@ func ParseJSON(shape Shape, content, reasoning, finish string) (_ Verdict, err e
 // RenderJSON writes a verdict as a reply that ParseJSON reads back.
 func (v Verdict) RenderJSON(shape Shape) string {
 	think, check, update, next := Neutralise(v.Think), pick(v.Update, "yes", "no"), Neutralise(v.Memory), pick(v.Exit, "end", "continue")
+	if shape == ShapeEdit && v.Edits != nil {
+		return marshalReply(map[string]any{"edits": v.Edits})
+	}
 	var r jsonReply
-	if shape != ShapeRewrite {
+	if shape == ShapeFull || shape == ShapeGate {
 		r.Think, r.Check, r.Next = &think, &check, &next
 	}
 	if shape != ShapeGate {
 		r.Update = &update
 	}
+	out := map[string]any{}
+	for name, f := range map[string]*string{"think": r.Think, "check": r.Check, "update": r.Update, "next": r.Next} {
+		if f != nil {
+			out[name] = *f
+		}
+	}
+	return marshalReply(out)
+}
+
+func marshalReply(fields map[string]any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	out := map[string]*string{}
-	for name, f := range map[string]*string{"think": r.Think, "check": r.Check, "update": r.Update, "next": r.Next} {
-		if f != nil {
-			out[name] = f
-		}
-	}
-	if err := enc.Encode(out); err != nil {
-		panic("gru: reply: " + err.Error()) // a map of strings always encodes
+	if err := enc.Encode(fields); err != nil {
+		panic("gru: reply: " + err.Error()) // strings and numbers always encode
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -105,8 +105,8 @@ func FuzzParseJSON(f *testing.F) {
 	f.Add(`{"think":"","check":"yes","update":"a","next":"end"}`, uint8(0))
 	f.Add(`{"update":"a"}`, uint8(2))
 	f.Fuzz(func(t *testing.T, content string, shape uint8) {
-		v, err := gru.ParseJSON(gru.Shape(shape%3), content, "", "stop")
-		if err == nil && v.Update && gru.Shape(shape%3) != gru.ShapeGate && strings.TrimSpace(v.Memory) == "" {
+		v, err := gru.ParseJSON(gru.Shape(shape%4), content, "", "stop")
+		if err == nil && v.Update && gru.Shape(shape%4) != gru.ShapeGate && v.Edits == nil && strings.TrimSpace(v.Memory) == "" {
 			t.Errorf("an update of nothing from %q", content)
 		}
 		if err != nil && !fault.Is(err, fault.Malformed) {

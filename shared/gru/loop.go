@@ -33,18 +33,22 @@ func Begin(s State, cfg *Config, p *Part, started time.Time) (State, []Record) {
 	if s.Open != nil && s.Open.Source == p.Admit.Source {
 		return s, nil
 	}
-	cause := memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}
+	run := newRun(s, cfg, memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}, started)
+	run.Admit, run.Source, run.Chunks = p.Admit.Seq, p.Admit.Source, p.Chunks
+	return s.Apply(run), []Record{run}
+}
+
+// newRun is the record that freezes what decides, without a part.
+func newRun(s State, cfg *Config, cause memory.Cause, started time.Time) *memory.Run {
 	policy, model, rewrite, adapter, prompt, sampling := cfg.names()
-	run := &memory.Run{
+	return &memory.Run{
 		V: memory.Version, Type: memory.TypeRun, Level: cfg.Level,
 		Run:    RunID(cfg.Stream, cause, policy, model, prompt),
-		Stream: cfg.Stream, Question: cfg.Question, Cause: cause,
-		Admit: p.Admit.Seq, Source: p.Admit.Source, T: s.T, Chunks: p.Chunks,
+		Stream: cfg.Stream, Question: cfg.Question, Cause: cause, T: s.T,
 		Policy: policy, Model: model, RewriteModel: rewrite, Adapter: adapter, PromptVersion: prompt, Sampling: sampling,
 		MemoryBudget: cfg.BudgetTokens, ExitGate: cfg.ExitGate,
 		MemoryBefore: s.MemorySHA, Started: started.UTC(),
 	}
-	return s.Apply(run), []Record{run}
 }
 
 // StepChunk looks at one chunk with a policy that needs no model: one gate
@@ -153,6 +157,9 @@ func newMemory(s State, cfg *Config, g *memory.Gate, d Decision, recs []Record, 
 	parents := d.Parents
 	if parents == nil {
 		parents = keptIn(s, recs, d.Candidate)
+		if cfg.Model != nil {
+			parents = restsOn(s, recs, d.Candidate)
+		}
 	}
 	m := &memory.Memory{
 		V: memory.Version, Type: memory.TypeMemory, Level: cfg.Level,
@@ -186,6 +193,52 @@ func evidence(s State, cfg *Config, p *Part, c *memory.Chunk, pick Pick, place m
 	}, nil
 }
 
+// maxParents bounds the parents of a memory that a model wrote without source
+// ids, which rests on all that it ever kept: the newest of them.
+const maxParents = 512
+
+// restsOn lists the nodes that a memory in a model's words rests on: the step's own
+// evidence, what the source ids in it name, and what stands in it word for word.
+// Where a sentence of the old memory lives on without an id, nobody knows which of
+// the old parents it came from: they all stay.
+func restsOn(s State, recs []Record, text string) []memory.SHA {
+	ids := map[string]bool{}
+	for _, id := range idsIn(text) {
+		ids[id] = true
+	}
+	old := s.MemoryText != "" && keepsUnnamed(text, s.MemoryText)
+	var out []memory.SHA
+	for _, k := range s.Kept {
+		if k.Text != "" && (ids[SourceID(k.Chunk)] || ids[k.Node.Short()] || old && k.In || strings.Contains(text, k.Text)) {
+			out = append(out, k.Node)
+		}
+	}
+	out = out[max(0, len(out)-maxParents):]
+	seen := make(map[memory.SHA]bool, len(out))
+	for _, n := range out {
+		seen[n] = true
+	}
+	for _, r := range recs {
+		if e, ok := r.(*memory.Evidence); ok && !seen[e.Node] {
+			seen[e.Node] = true
+			out = append(out, e.Node)
+		}
+	}
+	return out
+}
+
+// keepsUnnamed reports whether a sentence of the old memory that lives on in text
+// has no source id there.
+func keepsUnnamed(text, old string) bool {
+	before := lexiconOf(withoutIDs(old))
+	for _, f := range factsOf(text) {
+		if len(idsIn(f.text)) == 0 && lives(f, &before) {
+			return true
+		}
+	}
+	return false
+}
+
 // keptIn lists the nodes of kept statements, old and new, whose text stands in
 // the memory: its parents, in order of first statement. A model's memory is in
 // its own words, so that the step's own evidence is always among them.
@@ -211,14 +264,17 @@ func keptIn(s State, recs []Record, text string) []memory.SHA {
 	return out
 }
 
-// End closes the run of a part.
+// End closes the run of a part, or, where p is nil, of re-gated steps.
 func End(s State, cfg *Config, p *Part, ended time.Time) (State, []Record) {
 	r := &memory.RunEnd{
 		V: memory.Version, Type: memory.TypeRunEnd, Level: cfg.Level,
-		Run: s.Open.Run, Admit: p.Admit.Seq, T: s.T,
+		Run: s.Open.Run, Admit: s.Open.Admit, T: s.T,
 		ChunksSeen: s.Open.Next + b2i(s.Open.From > 0), ChunksUsed: s.Open.Used, Pending: s.Open.Pending,
 		MemorySHA: s.MemorySHA, MemoryTokens: s.Tokens,
 		Exited: s.Open.Exited, Ended: ended.UTC(),
+	}
+	if s.Open.Regate {
+		r.ChunksSeen = s.T - s.Open.T0
 	}
 	return s.Apply(r), []Record{r}
 }
@@ -226,6 +282,9 @@ func End(s State, cfg *Config, p *Part, ended time.Time) (State, []Record) {
 // Done reports whether the open run has looked at every chunk, or left by an
 // exit gate that is acted on.
 func (s *State) Done(p *Part) bool {
+	if s.Open != nil && s.Open.Regate {
+		return s.regating() == nil
+	}
 	return s.Open != nil && (s.Open.Exited || s.Open.Next >= p.Chunks)
 }
 

@@ -9,11 +9,13 @@ import (
 
 // Model says which models decide and what they can hold.
 type Model struct {
-	Policy   string // frozen in the run record, e.g. "model/full"
-	Name     string // gate model; the only one where Rewrite is empty
-	Rewrite  string // rewrite model, asked for open gates alone; empty: Name answers all four tags
-	Adapter  string
-	Sampling memory.Sampling
+	Policy  string // frozen in the run record, e.g. "model/full"
+	Name    string // gate model; the only one where Rewrite is empty
+	Rewrite string // rewrite model, asked for open gates alone; empty: Name answers all four tags
+	Adapter string
+	// RewriteAdapter is the rewrite model's: the one of the gate is not known there.
+	RewriteAdapter string
+	Sampling       memory.Sampling
 	// WindowTokens is the context window of the smaller model, prompt and
 	// reply together, by the own count.
 	WindowTokens int
@@ -27,15 +29,19 @@ type Model struct {
 	// JSON asks for a JSON object that follows Call.Schema in the place of tags. It
 	// is for servers that enforce it, and not for adapters, which know the tags.
 	JSON bool
+	// Prompt is the version of the wording, for an adapter that was trained on
+	// another than the newest; "" for that.
+	Prompt string
 	// Checks holds a new memory against what was read: see Ground, Forgotten and
 	// Leaked. Without it a model is believed, as in the paper.
 	Checks bool
 }
 
 // truncationSlack is how far the server's count may lie below the expected one
-// before the prompt counts as cut: 2 % by models.md section 7, and the factor
-// itself is measured on another text, so 5 %.
-const truncationSlack = 0.05
+// before the prompt counts as cut. The factor is measured on other texts: words,
+// code and figures take a tokenizer's tokens in shares that differ by some percent. A
+// server that cuts takes half.
+const truncationSlack = 0.1
 
 // MaxQuestionTokens is the longest question (GRU-Mem's and MemAgent's budget).
 const MaxQuestionTokens = 1024
@@ -59,6 +65,9 @@ func (cfg *Config) Check() error {
 		return nil
 	}
 	m := cfg.Model
+	if err := m.checkPrompt(); err != nil {
+		return err
+	}
 	if room := cfg.sectionRoom(cfg.BudgetTokens); room < minSectionTokens {
 		frame := cfg.frameTokens()
 		return fault.At(fault.Invalid, "model "+m.Name, "use a model with a larger window, or a smaller memory budget",
@@ -75,7 +84,12 @@ func (cfg *Config) frameTokens() int {
 	const complaint = 64
 	empty := *cfg
 	empty.Question = ""
-	return empty.render(CallDecide, noMemory, "", "").tokens(cfg.Count) + complaint
+	return empty.render(CallDecide, noMemory, "", "00000000", "").tokens(cfg.Count) + complaint
+}
+
+// PromptTokens is the own count of a call's prompt with neither memory nor section.
+func (cfg *Config) PromptTokens(kind CallKind) int {
+	return cfg.render(kind, "", "", "00000000", "").tokens(cfg.Count)
 }
 
 // sectionRoom is the tokens left for a section beside a memory of that size.
@@ -98,22 +112,17 @@ var kindNames = [...]string{"decide", "gate", "rewrite", "compress"}
 
 func (k CallKind) String() string { return kindNames[k] }
 
-func (k CallKind) shape() Shape {
-	switch k {
-	case CallDecide:
+// shape is the form of the reply to a call.
+func (m *Model) shape(k CallKind) Shape {
+	switch {
+	case k == CallDecide:
 		return ShapeFull
-	case CallGate:
+	case k == CallGate:
 		return ShapeGate
+	case k == CallRewrite && m.wording().edits:
+		return ShapeEdit
 	}
 	return ShapeRewrite
-}
-
-// promptVersion names the wording that the model is asked in.
-func (m *Model) promptVersion() string {
-	if m.JSON {
-		return PromptVersionJSON
-	}
-	return PromptVersion
 }
 
 // parse reads a reply by the form that was asked for.
@@ -136,10 +145,12 @@ type Call struct {
 	Attempt      int             // from 1; the second differs in seed and says what was wrong
 
 	in       ChunkInput
-	from, to int     // chunk text [from,to) is the section
-	sofar    tally   // of the calls this step has made before
-	gate     Verdict // of the gate call, or the decision whose candidate is too long
-	tooLong  string  // the candidate over the budget
+	from, to int      // chunk text [from,to) is the section
+	sofar    tally    // of the calls this step has made before
+	gate     Verdict  // of the gate call, or the decision whose candidate is too long
+	score    *float64 // of the same
+	tooLong  string   // the candidate over the budget
+	asked    *Call    // the gate call that this rewrite follows
 }
 
 // Reply is what a server answered: an input.
@@ -152,6 +163,7 @@ type Reply struct {
 	LatencyMS        float64
 	CostUSD          float64
 	Blob             memory.SHA // where the raw reply stands
+	Score            *float64   // of its check; see Score. nil where it cannot be told
 }
 
 // tally adds up what a step's calls cost.

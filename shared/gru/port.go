@@ -160,18 +160,33 @@ type State struct {
 	// Newest is the greatest effective time admitted so far: what a record
 	// without a usable time of its own counts as.
 	Newest time.Time `json:"newest,omitzero"`
-	Open   *OpenRun  `json:"open,omitempty"` // a run whose run_end is not written yet
+	// Pending are the steps without a readable reply that no later step stands
+	// for, in order. The list is never changed in place.
+	Pending []PendingStep `json:"pending,omitempty"`
+	Open    *OpenRun      `json:"open,omitempty"` // a run whose run_end is not written yet
 	// Call is the model call that the last step waits for. It is no part of the
 	// fold: after a crash the chunk is asked about again.
 	Call *Call `json:"-"`
 }
 
-// OpenRun is a part in progress.
+// PendingStep is a step that was not decided: what it looked at.
+type PendingStep struct {
+	T     int   `json:"t"`
+	Admit int64 `json:"admit"`
+	I     int   `json:"i"`
+	Start int   `json:"start"` // chunk text [start,end)
+	End   int   `json:"end"`
+}
+
+// OpenRun is a part in progress, or pending steps that are asked again.
 type OpenRun struct {
+	// Regate says that the run asks pending steps again: those up to T0.
+	Regate bool `json:"regate,omitempty"`
+
 	Run    memory.SHA `json:"run"`
 	Admit  int64      `json:"admit"`
 	Source memory.SHA `json:"source"`
-	T0     int        `json:"t0"`             // steps before the run
+	T0     int        `json:"t0"`             // last step before the run
 	Next   int        `json:"next"`           // chunk i to look at next
 	From   int        `json:"from,omitempty"` // offset in it: past the pieces that are done
 	Used   int        `json:"used"`

@@ -1,6 +1,7 @@
 package gru
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -12,7 +13,8 @@ type Shape uint8
 const (
 	ShapeFull    Shape = iota // think, check, update, next: one model for all
 	ShapeGate                 // think, check, next: a gate model
-	ShapeRewrite              // update: a rewrite model, or a compress retry
+	ShapeRewrite              // update: a rewrite model of prompt version 1, or a compress retry
+	ShapeEdit                 // edits of the memory's lines, or update: a rewrite model
 )
 
 // Verdict is what a reply says.
@@ -21,6 +23,9 @@ type Verdict struct {
 	Update bool   // the update gate
 	Memory string // the candidate memory; "" unless Update, and in ShapeGate
 	Exit   bool   // the exit gate
+	// Edits change the memory line by line, in ShapeEdit; nil where Memory is the
+	// whole of it.
+	Edits []Edit
 }
 
 // finishLength is the finish reason of a reply that was cut off.
@@ -57,6 +62,12 @@ func ParseReply(shape Shape, content, reasoning, finish string) (_ Verdict, err 
 		v.Think, body = strings.TrimSpace(thought), rest // the server kept the opening tag
 	}
 	v.Think = Restore(v.Think)
+	if shape == ShapeEdit {
+		if v.Edits, v.Update, err = readEdits(body); err != nil || v.Update {
+			return v, err
+		}
+		shape = ShapeRewrite
+	}
 	if shape == ShapeRewrite {
 		text, _, _, err := between(body, len(body))
 		if err != nil {
@@ -150,13 +161,24 @@ func (v Verdict) Render(shape Shape) string {
 	if v.Think != "" {
 		put("think", Neutralise(v.Think))
 	}
-	if shape != ShapeRewrite {
+	if shape == ShapeEdit && v.Edits != nil {
+		for _, e := range v.Edits {
+			if e.Line == 0 {
+				put("add", Neutralise(e.Text))
+			} else {
+				fmt.Fprintf(&b, "<replace line=\"%d\">%s</replace>\n", e.Line, Neutralise(e.Text))
+			}
+		}
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	decides := shape == ShapeFull || shape == ShapeGate
+	if decides {
 		put("check", pick(v.Update, "yes", "no"))
 	}
 	if shape != ShapeGate {
 		put("update", Neutralise(v.Memory))
 	}
-	if shape != ShapeRewrite {
+	if decides {
 		put("next", pick(v.Exit, "end", "continue"))
 	}
 	return strings.TrimSuffix(b.String(), "\n")

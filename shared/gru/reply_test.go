@@ -78,15 +78,15 @@ func TestParseReply(t *testing.T) {
 func FuzzParseReply(f *testing.F) {
 	for _, s := range []string{
 		"<think>new</think>\n<check>yes</check>\n<update>m</update>\n<next>continue</next>",
-		"<check>no</check><next>end</next>", "<update>x</update>", "</update><update>", "<check></check><next></next>",
+		"<check>no</check><next>end</next>", "<update>x</update>", "</update><update>", "<check></check><next></next>", "<add>a</add><replace line=\"2\"></replace>",
 		"<think></think></think><check>yes</check><update>a</update>b</update><next>end</next>", "<\u2060check>", "\xff<check>",
 	} {
-		for shape := range uint8(3) {
+		for shape := range uint8(4) {
 			f.Add(s, "r", shape)
 		}
 	}
 	f.Fuzz(func(t *testing.T, content, reasoning string, shape uint8) {
-		sh := gru.Shape(shape % 3)
+		sh := gru.Shape(shape % 4)
 		v, err := gru.ParseReply(sh, content, reasoning, "stop")
 		if err != nil {
 			return
@@ -111,7 +111,7 @@ func FuzzNeutralise(f *testing.F) {
 			t.Errorf("Restore(Neutralise(%q)) = %q", text, got)
 		}
 		low := strings.ToLower(masked)
-		for _, tag := range []string{"<think>", "</think>", "<check>", "</check>", "<update>", "</update>", "<next>", "</next>", "</section>", "</memory>", "</question>", "<|im_start|>", "<|im_end|>"} {
+		for _, tag := range []string{"<think>", "</think>", "<check>", "</check>", "<update>", "</update>", "<next>", "</next>", "<add>", "</add>", "</replace>", "</section>", "</memory>", "</question>", "<|im_start|>", "<|im_end|>"} {
 			if strings.Contains(low, tag) {
 				t.Errorf("Neutralise(%q) = %q holds %s", text, masked, tag)
 			}

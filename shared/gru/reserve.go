@@ -13,7 +13,7 @@ const joiner = "\u2060"
 // an opening or closing tag of the contract or of the prompt, and the special
 // tokens of chat templates. Joiners that stand there already are matched too,
 // so that each masking can be told from the text's own.
-var reserved = regexp.MustCompile(`(?i)<` + joiner + `*(?:/?(?:think|check|update|next|question|memory|section)\b|\|[a-z_]+\|>)`)
+var reserved = regexp.MustCompile(`(?i)<` + joiner + `*(?:/?(?:think|check|update|next|add|replace|question|memory|section)\b|\|[a-z_]+\|>)`)
 
 // Neutralise puts one joiner behind the "<" of every reserved tag in text, so
 // that a transcript that talks about tags cannot speak for the model. Restore

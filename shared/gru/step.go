@@ -93,8 +93,11 @@ func Step(s State, in Input) (State, []Effect) {
 
 // ask begins a step that a model decides.
 func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
-	mustBeNext(s, &in.Chunk)
 	c := &in.Chunk
+	if p := s.regating(); p != nil {
+		return askAgain(s, cfg, *p, in)
+	}
+	mustBeNext(s, c)
 	if d, ok := settled(c); ok {
 		eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
 		g := newModelGate(s, cfg, p, c, &eff, 0, len(c.Text))
@@ -111,12 +114,15 @@ func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
 // issue renders a call and hands it out.
 func issue(s State, cfg *Config, c *Call, mem, complaint string) (State, []Effect) {
 	c.Adapter, c.Sampling = cfg.Model.Adapter, cfg.Model.Sampling
+	if c.Kind == CallRewrite || c.Kind == CallCompress && cfg.Model.Rewrite != "" {
+		c.Adapter = cfg.Model.RewriteAdapter
+	}
 	c.Sampling.MaxTokens = cfg.Model.ReplyTokens
 	c.Sampling.Seed += int64(c.Attempt - 1)
-	c.Prompt = cfg.render(c.Kind, mem, c.in.Chunk.Text[c.from:c.to], complaint)
+	c.Prompt = cfg.render(c.Kind, mem, c.section(), c.id(), complaint)
 	c.PromptTokens = c.Prompt.tokens(cfg.Count)
 	if cfg.Model.JSON {
-		c.Schema = Schema(c.Kind.shape())
+		c.Schema = Schema(cfg.Model.shape(c.Kind))
 	}
 	s.Call = c
 	return s, []Effect{c}
@@ -131,11 +137,18 @@ func emit(s State, recs []Record) (State, []Effect) {
 func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	call := s.Call
 	sofar := call.sofar.add(call, r)
+	score := call.score
+	if call.Kind == CallDecide || call.Kind == CallGate {
+		score = r.Score
+	}
 	done := func(d Decision, candidate string) (State, []Effect) {
+		if d.FormatOK {
+			d.Score = score
+		}
 		return conclude(s, cfg, p, call, r, sofar, d, candidate)
 	}
 	follow := func(c Call, mem, complaint string) (State, []Effect) {
-		c.in, c.from, c.to, c.sofar = call.in, call.from, call.to, sofar
+		c.in, c.from, c.to, c.sofar, c.score = call.in, call.from, call.to, sofar, score
 		return issue(s, cfg, &c, mem, complaint)
 	}
 	m := cfg.Model
@@ -145,8 +158,13 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, m.TokenFactor*float64(call.PromptTokens)),
 		}, "")
 	}
-	v, err := m.parse(call.Kind.shape(), r)
+	v, err := m.parse(m.shape(call.Kind), r)
 	mem := s.MemoryText
+	if err == nil && v.Edits != nil {
+		if v.Memory, err = ApplyEdits(mem, v.Edits, call.id()); err == nil && strings.TrimSpace(v.Memory) == "" {
+			err = fault.New(fault.Malformed, "nothing is left of the memory, and nothing is added")
+		}
+	}
 	code := ReasonFormat
 	if err == nil && v.Update && v.Memory != "" && m.Checks {
 		code, err = checked(cfg, call, v.Memory, mem)
@@ -171,12 +189,12 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		return done(Decision{FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonClosed, Reason: "the model found nothing about the question"}, "")
 	}
 	if call.Kind == CallGate {
-		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v}, mem, "")
+		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v, asked: call}, mem, "")
 	}
 	dropped := 0
 	if m.Checks {
 		whole := v.Memory
-		v.Memory, dropped = Ground(v.Memory, call.section(), mem)
+		v.Memory, dropped = Ground(v.Memory, call.section()+"\n"+call.id(), mem)
 		if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
 			return done(Decision{
 				FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
@@ -199,6 +217,9 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		Picks: passages(&call.in.Chunk, call.from, call.to), Candidate: v.Memory,
 	}, v.Memory)
 }
+
+// id is the source id of the section that the call shows.
+func (c *Call) id() string { return SourceID(c.in.Chunk.SHA256) }
 
 // section is the chunk text that the call shows.
 func (c *Call) section() string { return c.in.Chunk.Text[c.from:c.to] }
@@ -265,8 +286,11 @@ func newModelGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective
 	g := newGate(s, cfg, p, c, eff)
 	m := cfg.Model
 	sampling := m.Sampling
-	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.promptVersion(), &sampling
+	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.Version(), &sampling
 	g.Start, g.End, g.More = from, to, to < len(c.Text)
+	if p := s.regating(); p != nil {
+		g.RegateOf, g.TotalT, g.More = p.T, s.toRegate(), to < p.End
+	}
 	return g
 }
 
@@ -292,7 +316,7 @@ func passages(c *memory.Chunk, from, to int) (picks []Pick) {
 func (cfg *Config) names() (policy, model, rewrite, adapter, prompt string, sampling *memory.Sampling) {
 	if m := cfg.Model; m != nil {
 		sm := m.Sampling
-		return m.Policy, m.Name, m.Rewrite, m.Adapter, m.promptVersion(), &sm
+		return m.Policy, m.Name, m.Rewrite, m.Adapter, m.Version(), &sm
 	}
 	return cfg.Policy.Name(), "", "", "", cfg.Policy.PromptVersion(), nil
 }

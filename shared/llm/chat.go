@@ -40,7 +40,8 @@ type ChatRequest struct {
 	// Window is the context window that the call needs, in tokens of the server;
 	// 0 leaves it to the server. Only a server with WindowControl is told.
 	Window int
-	// Logprobs asks for the log-probabilities of the first reply token.
+	// Logprobs asks for the log-probabilities of the reply's tokens. A server that
+	// does not give them is not asked: see Capabilities.
 	Logprobs bool
 }
 
@@ -54,14 +55,41 @@ type ChatReply struct {
 	CompletionTokens int
 	Latency          time.Duration
 	Load             time.Duration // of it, loading the model; 0 when unsaid
-	First            []TokenProb   // of the first reply token, likeliest first; empty when not offered
-	Raw              []byte        // the body as it came, for the log's blob
+	// Tokens are what was generated, in order; a thought that the server took out
+	// may stand before the content's. Empty when not asked for or not offered.
+	Tokens []Token
+	// Raw is the body for the log's blob: as it came, without log-probabilities,
+	// which are a hundred times the size of the text.
+	Raw []byte
+}
+
+// Token is a token of a reply, with the likeliest ones in its place, itself
+// included where it is among them; likeliest first.
+type Token struct {
+	TokenProb
+	Top []TokenProb
 }
 
 // TokenProb is a token and its natural log-probability.
 type TokenProb struct {
-	Token   string
+	Token   string // its bytes, which may end inside a character
 	Logprob float64
+}
+
+// Prob is a token as servers give it. Its bytes count where there are any: a token
+// that ends inside a character has no text of its own.
+func Prob[N int | int64](text string, bytes []N, logprob float64) TokenProb {
+	b := make([]byte, len(bytes))
+	for i, n := range bytes {
+		if n < 0 || n > 255 {
+			return TokenProb{text, logprob}
+		}
+		b[i] = byte(n)
+	}
+	if len(b) > 0 {
+		text = string(b)
+	}
+	return TokenProb{text, logprob}
 }
 
 // Capabilities are what an endpoint can be asked for.

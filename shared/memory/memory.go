@@ -127,8 +127,15 @@ func StreamName(id, wording string) string {
 
 // AdhocStream names the stream of one request: "adhoc-<sha8>" over the wording
 // and the raw sha of the part it asks about, as it folds that part alone.
-func AdhocStream(wording string, raw SHA) string {
-	return "adhoc-" + SumString(strings.TrimSpace(wording)+"\n"+string(raw)).Short()
+func AdhocStream(wording string, raw SHA) string { return AdhocStreamBy(wording, raw, "") }
+
+// AdhocStreamBy is AdhocStream of a request that chose what decides: the key of
+// the choice is hashed too, so that another choice is another stream.
+func AdhocStreamBy(wording string, raw SHA, choice string) string {
+	if choice != "" {
+		choice = "\n" + choice
+	}
+	return "adhoc-" + SumString(strings.TrimSpace(wording)+"\n"+string(raw)+choice).Short()
 }
 
 // AdmitStream is the name under which projections keep the position they have

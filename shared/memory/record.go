@@ -102,13 +102,14 @@ type Admit struct {
 const (
 	CausePart      = "part"      // the next admitted part
 	CauseTombstone = "tombstone" // texts that were erased are stated anew
+	CauseRegate    = "regate"    // steps without a readable reply are asked again
 )
 
 // Cause names why a run exists when it is not the next admitted part: re-gated
 // steps or a tombstone.
 type Cause struct {
 	Kind string `json:"kind"`          // part | regate | tombstone | synthesis
-	Ref  string `json:"ref,omitempty"` // source sha, tombstone sha, or digest of the inputs
+	Ref  string `json:"ref,omitempty"` // source sha, tombstone sha, digest of the inputs, or of the re-gated steps
 }
 
 // Run freezes what decides over one part: written at the first slice.
@@ -281,6 +282,50 @@ type Memory struct {
 	Supersedes []SHA  `json:"supersedes,omitempty"` // the memory node it replaces
 	Place      Place  `json:"place"`                // newest of its evidence
 	Erased     SHA    `json:"erased,omitempty"`     // the tombstone that erased its text
+}
+
+// Kinds of a Label: who said it.
+const (
+	LabelHuman = "human"
+	LabelModel = "model"
+	LabelRule  = "rule"
+)
+
+// Label is what somebody else than the stream's own policy says of a piece of a
+// chunk: whether it holds evidence for a question. Labels are appended and never
+// overwritten, and no memory follows from them. A label of a step (t) saw the
+// memory as it was before that step.
+type Label struct {
+	V                int       `json:"v"`
+	Type             string    `json:"type"` // "label"
+	Level            Level     `json:"level"`
+	Kind             string    `json:"kind"` // human | model | rule
+	Stream           string    `json:"stream"`
+	QueryID          string    `json:"query_id"`
+	T                int       `json:"t,omitempty"` // of the stream's step over this piece
+	Admit            int64     `json:"admit"`
+	I                int       `json:"i"`
+	Chunk            SHA       `json:"chunk"`
+	Start            int       `json:"start"` // chunk text [start,end)
+	End              int       `json:"end"`
+	Evidence         bool      `json:"evidence"`
+	Exit             bool      `json:"exit,omitempty"`       // the exit gate, where a model was asked
+	Confidence       *float64  `json:"confidence,omitempty"` // that it is evidence, in [0,1]
+	FormatOK         bool      `json:"format_ok"`
+	ReasonCode       string    `json:"reason_code"` // see Gate
+	Model            string    `json:"model,omitempty"`
+	Adapter          string    `json:"adapter,omitempty"`
+	PromptVersion    string    `json:"prompt_version,omitempty"`
+	Sampling         *Sampling `json:"sampling,omitempty"`
+	MemoryBeforeSHA  SHA       `json:"memory_before_sha,omitempty"`
+	Attempt          int       `json:"attempt,omitempty"`
+	PromptTokens     int       `json:"prompt_tokens"`
+	PromptTokensOwn  int       `json:"prompt_tokens_own"`
+	CompletionTokens int       `json:"completion_tokens"`
+	LatencyMS        float64   `json:"latency_ms"`
+	CostUSD          float64   `json:"cost_usd"`
+	At               time.Time `json:"at"`
+	Erased           SHA       `json:"erased,omitempty"`
 }
 
 // RunEnd says that a part is done in a stream.

@@ -26,3 +26,6 @@ func (*RunEnd) RecordType() string { return TypeRunEnd }
 
 // RecordType is the `type` field that a record has in the log.
 func (*Tombstone) RecordType() string { return TypeTombstone }
+
+// RecordType is the record's `type` field.
+func (*Label) RecordType() string { return TypeLabel }

@@ -9,7 +9,7 @@
 //	endpoints:
 //	  - name: local
 //	    url: http://127.0.0.1:11434
-//	    kind: ollama               # ollama, vllm, openai, openrouter, openai-compatible
+//	    kind: ollama               # ollama, vllm, openai, openrouter, openai-compatible; by the URL where it is left out
 //	  - name: router
 //	    url: https://openrouter.ai/api/v1
 //	    kind: openrouter
@@ -23,18 +23,23 @@
 //	rewrite:                       # asked for open gates alone; left out: the gate's model writes too
 //	  endpoint: router
 //	  model: qwen/qwen-2.5-72b-instruct
+//	projects:                      # what decides in these, in the place of both above
+//	  notes: {gate: {endpoint: local, model: "qwen2.5:7b-instruct"}}
+//	  private: {gate: none}        # the built-in policy, no model
 //	prices:                        # US dollars for a million tokens
 //	  qwen/qwen-2.5-72b-instruct: {prompt: 0.12, completion: 0.39}
+//	budgets:                       # of a project's calls in a day (UTC); default is for those not named
+//	  default: {usd: 1.50, tokens: 2000000}
 //
 // The package parses and checks; it opens no connection and reads no key.
 package models
 
 import (
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/baseurl"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
@@ -54,31 +59,32 @@ const (
 	DefaultKeyEnv = "LLM_API_KEY"
 )
 
-// Kind is which wire an endpoint speaks, and what it can be asked for.
-type Kind string
+// Kind and Auth are those of a base URL; see baseurl for the defaults.
+type (
+	Kind = baseurl.Kind
+	Auth = baseurl.Auth
+)
 
 // The kinds of endpoints.
 const (
-	Ollama     Kind = "ollama" // its native API
-	VLLM       Kind = "vllm"
-	OpenAI     Kind = "openai"
-	OpenRouter Kind = "openrouter"
-	Compatible Kind = "openai-compatible" // any other that speaks /v1/chat/completions
+	Ollama     = baseurl.Ollama
+	VLLM       = baseurl.VLLM
+	OpenAI     = baseurl.OpenAI
+	OpenRouter = baseurl.OpenRouter
+	Compatible = baseurl.Compatible
 )
-
-var kinds = map[Kind]bool{Ollama: true, VLLM: true, OpenAI: true, OpenRouter: true, Compatible: true}
-
-// Auth is how an endpoint wants its key.
-type Auth string
 
 // The ways to send a key.
 const (
-	Bearer Auth = "bearer" // Authorization: Bearer KEY
-	APIKey Auth = "apikey" // apikey: KEY, as gateways want it
-	None   Auth = "none"
+	Bearer = baseurl.Bearer
+	APIKey = baseurl.APIKey
+	None   = baseurl.None
 )
 
-var auths = map[Auth]bool{Bearer: true, APIKey: true, None: true}
+var (
+	kinds = map[Kind]bool{Ollama: true, VLLM: true, OpenAI: true, OpenRouter: true, Compatible: true}
+	auths = map[Auth]bool{Bearer: true, APIKey: true, None: true}
+)
 
 // Endpoint is one server.
 type Endpoint struct {
@@ -95,6 +101,7 @@ type Use struct {
 	Endpoint string // its name
 	Model    string
 	Adapter  string // LoRA
+	Prompt   string // version of the wording that an adapter was trained on; "": the newest
 	Window   int    // tokens of prompt and reply together
 }
 
@@ -104,11 +111,16 @@ type Price struct{ Prompt, Completion float64 }
 // Config is the whole file.
 type Config struct {
 	Endpoints []Endpoint
-	Gate      *Use    // nil: the built-in policy decides
-	Rewrite   *Use    // nil: Gate writes too
-	Embed     *Embed  // nil: the table that ships with the program
-	Rerank    *Rerank // nil: nothing is reranked
+	Gate      *Use              // nil: the built-in policy decides
+	Rewrite   *Use              // nil: Gate writes too
+	Projects  map[string]Choice // what decides in these in the place of Gate and Rewrite
+	Embed     *Embed            // nil: the table that ships with the program
+	Rerank    *Rerank           // nil: nothing is reranked
 	Prices    map[string]Price
+	Budgets   map[string]Budget // by project, or DefaultBudget
+	// FreeURLs lets a request name any base URL of this machine; it is no part of
+	// the file (MNEME_ALLOW_URLS).
+	FreeURLs bool
 }
 
 // Endpoint finds one by name.
@@ -140,15 +152,8 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	kind := Compatible
 	if base == "" {
 		base, kind = "http://127.0.0.1:11434", Ollama
-	} else if u, err := url.Parse(base); err == nil {
-		switch {
-		case u.Path == "" && (u.Port() == "11434" || isLocal(u.Hostname())): // the OpenAI form has a path
-			kind = Ollama
-		case u.Hostname() == "openrouter.ai":
-			kind = OpenRouter
-		case u.Hostname() == "api.openai.com":
-			kind = OpenAI
-		}
+	} else if u, err := baseurl.Parse(base); err == nil {
+		kind = kindOf(u)
 	}
 	window := DefaultWindow
 	if w := getenv("MNEME_GATE_WINDOW"); w != "" {
@@ -165,7 +170,11 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if err := e.fill(); err != nil {
 		return Config{}, fault.At(fault.Invalid, "LLM_API_BASE", "", "%v", err)
 	}
-	c := Config{Endpoints: []Endpoint{e}}
+	budget, err := budgetFromEnv(getenv)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{Endpoints: []Endpoint{e}, Budgets: budget}
 	if err := c.vectorsFromEnv(getenv, e); err != nil || gate == "" {
 		return c, err
 	}
@@ -173,40 +182,35 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if m := strings.TrimSpace(getenv("MNEME_REWRITE_MODEL")); m != "" {
 		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
 	}
-	return c, nil
+	return c, c.priced()
 }
 
-func isLocal(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+// kindOf is the kind of a URL that nobody can say more of: the OpenAI form has a
+// path, an Ollama on this machine has none, whatever its port.
+func kindOf(u *url.URL) Kind {
+	kind, path := baseurl.KindOf(u), strings.TrimRight(u.Path, "/")
+	switch {
+	case path == "" && baseurl.Local(u.Hostname()):
+		return Ollama
+	case path != "" && kind == Ollama:
+		return Compatible
+	}
+	return kind
 }
 
 // fill checks an endpoint and fills what it leaves out.
 func (e *Endpoint) fill() error {
-	u, err := url.Parse(e.URL)
-	switch {
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return fault.New(fault.Invalid, "the url must be http:// or https:// and a host")
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return fault.New(fault.Invalid, "the url must not hold a user, a query or a fragment: name the key by key_env")
+	u, err := baseurl.Parse(e.URL)
+	if err != nil {
+		return err
 	}
-	local := isLocal(u.Hostname())
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsLinkLocalUnicast() {
-		return fault.New(fault.Invalid, "link-local addresses are not called")
-	}
+	local := baseurl.Local(u.Hostname())
 	e.URL = strings.TrimRight(e.URL, "/")
 	if e.Kind == "" {
-		e.Kind = Compatible
+		e.Kind = baseurl.KindOf(u)
 	}
-	if e.Auth == "" { // brief D5
-		switch {
-		case u.Hostname() == "openrouter.ai", u.Hostname() == "api.openai.com":
-			e.Auth = Bearer
-		case local:
-			e.Auth = None
-		default:
-			e.Auth = APIKey
-		}
+	if e.Auth == "" {
+		e.Auth = baseurl.AuthOf(u)
 	}
 	if e.KeyEnv == "" {
 		e.KeyEnv = DefaultKeyEnv
@@ -231,8 +235,10 @@ func Parse(name string, data []byte) (c Config, err error) {
 		return c, err
 	}
 	c.Prices = map[string]Price{}
-	uses := map[string]*strictyaml.Node{}
-	fields := strictyaml.Fields{
+	var general Choice
+	fields, checkGeneral := choice(f, &general)
+	readProjects, checkProjects := projects(f, &c)
+	all := strictyaml.Fields{
 		"endpoints": func(n *strictyaml.Node) error {
 			return f.Sequence(n, "endpoints", maxEndpoints, func(n *strictyaml.Node) error {
 				e, err := endpoint(f, n)
@@ -246,12 +252,7 @@ func Parse(name string, data []byte) (c Config, err error) {
 				return nil
 			})
 		},
-		"gate": func(n *strictyaml.Node) (err error) { uses["gate"] = n; c.Gate, err = use(f, n, "gate"); return err },
-		"rewrite": func(n *strictyaml.Node) (err error) {
-			uses["rewrite"] = n
-			c.Rewrite, err = use(f, n, "rewrite")
-			return err
-		},
+		"gate": fields["gate"], "rewrite": fields["rewrite"], "projects": readProjects,
 		"prices": func(n *strictyaml.Node) error {
 			return f.Each(n, "prices", "a mapping of models", func(k, v *strictyaml.Node) error {
 				var p Price
@@ -263,26 +264,19 @@ func Parse(name string, data []byte) (c Config, err error) {
 				return err
 			})
 		},
+		"budgets": func(n *strictyaml.Node) error { return c.budgets(f, n) },
 	}
-	check := c.vectors(f, fields)
-	if err := f.Mapping(root, "a file of models", fields); err != nil {
+	checkVectors := c.vectors(f, all)
+	if err := f.Mapping(root, "a file of models", all); err != nil {
 		return c, err
 	}
-	if err := check(); err != nil {
-		return c, err
-	}
-	for what, u := range map[string]*Use{"gate": c.Gate, "rewrite": c.Rewrite} {
-		if u == nil {
-			continue
-		}
-		if _, ok := c.Endpoint(u.Endpoint); !ok {
-			return c, f.Fault(uses[what], "name one that stands under endpoints", "%s: no endpoint %q", what, u.Endpoint)
+	c.Gate, c.Rewrite = general.Gate, general.Rewrite
+	for _, check := range []func(*Config) error{checkGeneral, checkProjects, func(*Config) error { return checkVectors() }} {
+		if err := check(&c); err != nil {
+			return c, err
 		}
 	}
-	if c.Rewrite != nil && c.Gate == nil {
-		return c, f.Fault(uses["rewrite"], "name the gate's model too", "rewrite without gate")
-	}
-	return c, nil
+	return c, c.priced()
 }
 
 func endpoint(f strictyaml.File, n *strictyaml.Node) (e Endpoint, err error) {
@@ -331,6 +325,7 @@ func use(f strictyaml.File, n *strictyaml.Node, what string) (*Use, error) {
 	}
 	err := f.Mapping(n, what, strictyaml.Fields{
 		"endpoint": text(&u.Endpoint, "endpoint"), "model": text(&u.Model, "model"), "adapter": text(&u.Adapter, "adapter"),
+		"prompt": text(&u.Prompt, "prompt"),
 		"window": func(n *strictyaml.Node) (err error) {
 			u.Window, err = number(f, n, "window", minWindow, maxWindow)
 			return err

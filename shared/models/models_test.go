@@ -57,6 +57,26 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestByURL: what a file leaves out of an endpoint follows from its URL.
+func TestByURL(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]models.Endpoint{
+		"http://models.localhost:11434": {Kind: models.Ollama, Auth: models.None, InFlight: 2},
+		"https://OPENROUTER.ai/api/v1":  {Kind: models.OpenRouter, Auth: models.Bearer, InFlight: 4},
+		"https://llm.example.org:11434": {Kind: models.Ollama, Auth: models.APIKey, InFlight: 4},
+		"http://[::1]:8000/v1":          {Kind: models.Compatible, Auth: models.None, InFlight: 2},
+	} {
+		c, err := models.Parse("m.yaml", []byte("endpoints: [{name: e, url: '"+url+"'}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Name, want.URL, want.KeyEnv = "e", url, models.DefaultKeyEnv
+		if diff := cmp.Diff([]models.Endpoint{want}, c.Endpoints); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	replace := func(old, to string) string {
@@ -73,6 +93,7 @@ func TestRefused(t *testing.T) {
 		"another scheme":         {replace("https://llm", "ftp://llm"), "must be http:// or https://"},
 		"a key over http":        {replace("https://llm", "http://llm"), "a key is not sent over http"},
 		"link-local":             {replace("https://llm.example.org", "https://169.254.169.254"), "link-local"},
+		"link-local in IPv6":     {replace("https://llm.example.org", "https://[::ffff:169.254.169.254]"), "link-local"},
 		"another kind":           {replace("kind: ollama", "kind: olama"), `models.yaml:4: kind "olama" is not known`},
 		"a name twice":           {replace("name: router", "name: local"), `models.yaml:5: endpoint "local" stands twice`},
 		"no such endpoint":       {replace("  endpoint: local", "  endpoint: locall"), `models.yaml:13: gate: no endpoint "locall"`},

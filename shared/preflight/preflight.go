@@ -7,12 +7,14 @@
 // the server cuts is noticed (specs of Ollama and vLLM: both may answer 200 to a
 // prompt of which they read half).
 //
-//	check    finding                                   what to do
-//	reach    local does not answer                      start it: ollama serve
-//	model    qwen2.5:3b-instruct is not there           ollama pull qwen2.5:3b-instruct
-//	window   it holds 4,096 tokens, 8,350 are needed    PARAMETER num_ctx 12288 in its Modelfile
-//	count    its counts are 1.31 times ours             (measured; nothing to do)
-//	reply    its replies cannot be read                 use a larger model
+//	check       finding                                   what to do
+//	reach       local does not answer                      start it: ollama serve
+//	model       qwen2.5:3b-instruct is not there           ollama pull qwen2.5:3b-instruct
+//	reply       it gives no reply                          what the server's error says
+//	count       its counts are 1.31 times ours             (measured; nothing to do)
+//	window      it holds 4,096 tokens, 8,350 are needed    PARAMETER num_ctx 12288 in its Modelfile
+//	constraint  it answers outside a schema that it was    (good: tags are asked for; the cure is
+//	            sent, and says nothing                      for who wants JSON)
 //
 // The package makes a few short calls and keeps nothing. It judges no quality.
 package preflight
@@ -50,10 +52,12 @@ type Needs struct {
 
 // Finding is one check.
 type Finding struct {
-	Check string `json:"check"` // reach | model | window | count | reply; see embed.go for the others
+	Check string `json:"check"` // reach | model | reply | count | window | constraint; see embed.go for the others
 	OK    bool   `json:"ok"`
 	Found string `json:"found"`
-	Cure  string `json:"cure,omitempty"`
+	// Cure says what to do about it; of a constraint that does not hold also where
+	// OK is true.
+	Cure string `json:"cure,omitempty"`
 }
 
 // Result is what a model turned out to be.
@@ -68,7 +72,11 @@ type Result struct {
 	TemplateTokens int     `json:"template_tokens"` // what its chat template adds to a prompt
 	// Ask is the window to ask for in each call, in its tokens: another one would
 	// make the server load the model anew. 0 where it cannot be asked.
-	Ask      int     `json:"ask,omitempty"`
+	Ask int `json:"ask,omitempty"`
+	// Schema says that a reply was seen to be held to a JSON Schema.
+	Schema bool `json:"schema,omitempty"`
+	// Logprobs says that a reply came with the log-probabilities of its tokens.
+	Logprobs bool    `json:"logprobs,omitempty"`
 	WarmupMS float64 `json:"warmup_ms"` // of the first call, loading the model
 }
 
@@ -127,7 +135,7 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 	if control {
 		r.Ask = n.Window
 	}
-	short, err := ask(ctx, s, r.Ask, probeShort)
+	short, err := r.first(ctx, s)
 	r.WarmupMS = float64(time.Since(start).Milliseconds())
 	if err != nil {
 		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
@@ -156,6 +164,14 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 		say("window", true, "", "it holds %d of the %d tokens that whole chunks need: long ones are read in pieces", r.Window, need)
 	default:
 		say("window", false, widen(s, need), "it holds %d tokens; a run needs %d, and at least %d", r.Window, need, r.theirs(n.Least))
+		return done()
+	}
+	f, schema, tried, err := constrained(ctx, s, r.Ask)
+	switch {
+	case err != nil:
+		say("reply", false, fault.HintOf(err), "%s gives no reply: %v", s.Model, err)
+	case tried:
+		r.Findings, r.Schema = append(r.Findings, f), schema
 	}
 	return done()
 }
@@ -203,13 +219,33 @@ const probeShort = "Say ok."
 
 var probeLong = strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort
 
+// first is the first call. It asks for log-probabilities where they are declared,
+// and without them where that is refused, as OpenAI's reasoning models do.
+func (r *Result) first(ctx context.Context, s Server) (int, error) {
+	if !s.Chat.Capabilities().Logprobs {
+		return ask(ctx, s, r.Ask, probeShort)
+	}
+	req := request(s, r.Ask, probeShort)
+	req.Logprobs = true
+	got, err := s.Chat.Chat(ctx, req)
+	if fault.Is(err, fault.Invalid) {
+		return ask(ctx, s, r.Ask, probeShort)
+	}
+	r.Logprobs = len(got.Tokens) > 0
+	return got.PromptTokens, err
+}
+
 // ask makes one short call and gives the server's prompt count.
 func ask(ctx context.Context, s Server, window int, text string) (int, error) {
-	r, err := s.Chat.Chat(ctx, llm.ChatRequest{
+	r, err := s.Chat.Chat(ctx, request(s, window, text))
+	return r.PromptTokens, err
+}
+
+func request(s Server, window int, text string) llm.ChatRequest {
+	return llm.ChatRequest{
 		Model: s.Model, Adapter: s.Adapter, User: text, Window: window,
 		Sampling: memory.Sampling{TopP: 1, Seed: 1, MaxTokens: 8},
-	})
-	return r.PromptTokens, err
+	}
 }
 
 // find looks a model up as servers write names: Ollama adds ":latest".

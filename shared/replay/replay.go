@@ -19,6 +19,17 @@ import (
 // writing: a cold start then reads at most that many objects a stream.
 const saveEvery = 16
 
+// cached is the folded state as it is kept. One of another version is not used: it
+// lacks what the fold has learnt to keep.
+//
+// History: 1 — pending steps.
+type cached struct {
+	Fold  int       `json:"fold"`
+	State gru.State `json:"state"`
+}
+
+const foldVersion = 1
+
 // Cursor is a folded stream: its state, its head, and how far the cached fold
 // in the store reaches.
 type Cursor struct {
@@ -31,14 +42,13 @@ type Cursor struct {
 func Load(ctx context.Context, log *eventlog.Log, project, stream string) (_ Cursor, err error) {
 	defer fault.Wrap(&err, "replay %s/%s", project, stream)
 	var c Cursor
-	head, ok, err := log.FoldCache(ctx, project, stream, &c.State)
+	var held cached
+	head, ok, err := log.FoldCache(ctx, project, stream, &held)
 	if err != nil {
 		return Cursor{}, err
 	}
-	if ok {
-		c.Head, c.cached = head, head.Seq
-	} else {
-		c.State = gru.State{}
+	if ok && held.Fold == foldVersion {
+		c.State, c.Head, c.cached = held.State, head, head.Seq
 	}
 	return c.Advance(ctx, log, project, stream)
 }
@@ -71,7 +81,7 @@ func (c *Cursor) Save(ctx context.Context, log *eventlog.Log, project, stream st
 	if c.Head.Seq-c.cached < saveEvery {
 		return nil
 	}
-	if err := log.PutFoldCache(ctx, project, stream, c.Head, c.State); err != nil {
+	if err := log.PutFoldCache(ctx, project, stream, c.Head, cached{foldVersion, c.State}); err != nil {
 		return err
 	}
 	c.cached = c.Head.Seq

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -19,15 +20,16 @@ import (
 // neededBy is the part of the configuration whose endpoints a function calls, and
 // whose keys it must have. gate answers the doctor, which looks at all of them.
 func neededBy(function string, c models.Config) models.Config {
-	switch function {
-	case "gate":
+	if function == "gate" {
 		return c
+	}
+	c.Gate, c.Rewrite, c.Projects, c.FreeURLs = nil, nil, nil, false
+	switch function {
 	case "query":
-		c.Gate, c.Rewrite = nil, nil
 	case "embed":
-		c.Gate, c.Rewrite, c.Rerank = nil, nil, nil
+		c.Rerank = nil
 	default:
-		c.Gate, c.Rewrite, c.Embed, c.Rerank = nil, nil, nil, nil
+		c.Embed, c.Rerank, c.Endpoints = nil, nil, nil
 	}
 	return c
 }
@@ -57,8 +59,13 @@ func (p *parts) openEmbedder(cfg models.Config) error {
 		return err
 	}
 	var src embedding.Source = nowhere{}
-	if p.models != nil && p.models.clients[cfg.Embed.Endpoint] != nil {
-		src = p.models.clients[cfg.Embed.Endpoint]
+	if p.models != nil {
+		e, _ := cfg.Endpoint(cfg.Embed.Endpoint)
+		c, err := p.models.client(e)
+		if err != nil {
+			return err
+		}
+		src = c
 	}
 	texts, err := textsOf(cfg.Embed, src, p.count)
 	if err != nil {
@@ -74,20 +81,56 @@ func (p *parts) openEmbedder(cfg models.Config) error {
 }
 
 // reranked adds the configured reranker to what query is given.
-func (p *parts) reranked(c query.Config) query.Config {
+func (p *parts) reranked(c query.Config) (query.Config, error) {
 	if p.models == nil || p.models.cfg.Rerank == nil {
-		return c
+		return c, nil
 	}
 	r := p.models.cfg.Rerank
-	server := p.models.clients[r.Endpoint].(llm.Reranker)
+	_, _, server, err := p.models.reranker(r)
 	c.Reranker, c.RerankModel, c.RerankTop = llm.RestingReranker(server, llm.DefaultRest), r.Model, r.Top
-	return c
+	return c, err
 }
 
-// uses reports whether anything that is configured calls an endpoint.
-func uses(c models.Config, endpoint string) bool {
-	return c.Gate != nil && c.Gate.Endpoint == endpoint || c.Rewrite != nil && c.Rewrite.Endpoint == endpoint ||
-		c.Embed != nil && c.Embed.Endpoint == endpoint || c.Rerank != nil && c.Rerank.Endpoint == endpoint
+// reranker is the server of the configured reranker.
+func (m *modelServers) reranker(u *models.Rerank) (models.Endpoint, server, llm.Reranker, error) {
+	e, _ := m.cfg.Endpoint(u.Endpoint)
+	c, err := m.client(e)
+	if err != nil {
+		return e, nil, nil, err
+	}
+	r, ok := c.(llm.Reranker)
+	if !ok {
+		return e, c, nil, fault.At(fault.Invalid, "endpoint "+e.Name, "name an endpoint of kind vllm or openai-compatible", "it does not rerank")
+	}
+	return e, c, r, nil
+}
+
+// used names the endpoints that anything of the configuration calls.
+func used(c models.Config) []string {
+	var out []string
+	for _, u := range c.Uses() {
+		out = append(out, u.Endpoint)
+	}
+	if c.Embed != nil {
+		out = append(out, c.Embed.Endpoint)
+	}
+	if c.Rerank != nil {
+		out = append(out, c.Rerank.Endpoint)
+	}
+	return out
+}
+
+// sends is where texts go whatever decides.
+func (m *modelServers) sends() (out []gate.Destination) {
+	if u := m.cfg.Embed; u != nil {
+		e, _ := m.cfg.Endpoint(u.Endpoint)
+		out = append(out, gate.Destination{Use: "embed", Endpoint: e.Name, URL: e.URL, Model: u.Model})
+	}
+	if u := m.cfg.Rerank; u != nil {
+		e, _ := m.cfg.Endpoint(u.Endpoint)
+		out = append(out, gate.Destination{Use: "rerank", Endpoint: e.Name, URL: e.URL, Model: u.Model})
+	}
+	return out
 }
 
 // embedWindow is the window that a server of Ollama's form loads an embedding
@@ -153,7 +196,10 @@ func (m *modelServers) checkEmbed(ctx context.Context) (preflight.Result, error)
 		return preflight.Result{}, nil
 	}
 	e, _ := m.cfg.Endpoint(u.Endpoint)
-	c := m.clients[u.Endpoint]
+	c, err := m.client(e)
+	if err != nil {
+		return preflight.Result{}, err
+	}
 	texts, err := textsOf(u, c, m.count)
 	if err != nil {
 		return preflight.Result{}, err
@@ -169,7 +215,9 @@ func (m *modelServers) checkRerank(ctx context.Context) (preflight.Result, error
 	if u == nil {
 		return preflight.Result{}, nil
 	}
-	e, _ := m.cfg.Endpoint(u.Endpoint)
-	c := m.clients[u.Endpoint]
-	return preflight.CheckRerank(ctx, preflight.RerankServer{Endpoint: e.Name, Kind: string(e.Kind), Model: u.Model, Reranker: c.(llm.Reranker), Probe: c})
+	e, c, r, err := m.reranker(u)
+	if err != nil {
+		return preflight.Result{}, err
+	}
+	return preflight.CheckRerank(ctx, preflight.RerankServer{Endpoint: e.Name, Kind: string(e.Kind), Model: u.Model, Reranker: r, Probe: c})
 }

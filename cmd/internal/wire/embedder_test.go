@@ -101,8 +101,7 @@ func (c *calls) wait(t *testing.T) {
 // has none, rebuilds without it, and goes on by words when it is gone.
 func TestServerEmbedsAndReranks(t *testing.T) {
 	s := llmtest.New(t)
-	s.Always("/v1/embeddings", llmtest.Vectors(mind))
-	s.Always("/v1/rerank", llmtest.Scores(likeness))
+	s.Answer(llmtest.On(map[string]llmtest.Play{"/v1/embeddings": llmtest.Vectors(mind), "/v1/rerank": llmtest.Scores(likeness)}))
 	dir := filepath.Join(t.TempDir(), "d")
 	u, c := served(t, dir, s)
 	if n := len(s.All()); n != 0 {
@@ -144,6 +143,15 @@ func TestServerEmbedsAndReranks(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"embed", "rerank"}, uses); d != "" || found.Error != "" || !strings.HasPrefix(found.Policy, "extractive/") {
 		t.Errorf("%s %+v", d, found)
+	}
+
+	// Who imports sees where texts go, though no model decides.
+	var e gate.Estimate
+	c.do(t, http.MethodPost, "/memory/estimate", `{"project":"shop","chunks":[100]}`, &e)
+	if d := cmp.Diff([]gate.Destination{
+		{Use: "embed", Endpoint: "env", URL: s.URL + "/v1", Model: llmtest.Model}, {Use: "rerank", Endpoint: "env", URL: s.URL + "/v1", Model: llmtest.Model},
+	}, e.Sends); d != "" || e.Estimate.High.USD != 0 {
+		t.Errorf("the estimate (-want +got):\n%s%+v", d, e)
 	}
 
 	// Rebuild and verification ask nothing, and a repeated question has its vector.
@@ -212,8 +220,8 @@ func embeddings(s *llmtest.Server) int {
 // it is back.
 func TestServerComesLate(t *testing.T) {
 	s := llmtest.New(t)
-	s.Always("/v1/embeddings", llmtest.Body(http.StatusPaymentRequired, `{"error":{"message":"no credit","type":"x"}}`)) // is not tried again by the client
-	s.Always("/v1/rerank", llmtest.Scores(likeness))
+	// 402 is not tried again by the client.
+	s.Answer(llmtest.On(map[string]llmtest.Play{"/v1/embeddings": llmtest.Body(http.StatusPaymentRequired, `{"error":{"message":"no credit","type":"x"}}`)}))
 	_, c := served(t, filepath.Join(t.TempDir(), "d"), s)
 	c.do(t, http.MethodPost, "/memory/learn", `{"project":"shop","text":"# Retries\n\nWe decided to cap retries at 5 attempts, because the upstream bans us.\n"}`, nil)
 	var w struct {
@@ -223,7 +231,7 @@ func TestServerComesLate(t *testing.T) {
 	if c.do(t, http.MethodGet, "/memory/wait?timeout=1s", "", &w); w.Done || w.Pending.Vectors == 0 || w.Pending.Streams != 0 {
 		t.Errorf("%+v", w)
 	}
-	s.Always("/v1/embeddings", llmtest.Vectors(mind))
+	s.Answer(llmtest.On(map[string]llmtest.Play{"/v1/embeddings": llmtest.Vectors(mind), "/v1/rerank": llmtest.Scores(likeness)}))
 	c.do(t, http.MethodPost, "/memory/sweep", "", nil)
 	c.wait(t)
 	if a := c.ask(t, "how often may a failed call be repeated?"); len(a.Results) == 0 || a.Results[0].Components.Cosine < 0.5 {
@@ -321,8 +329,7 @@ func TestOllamaEmbeds(t *testing.T) {
 // the old one is as it was when it comes back. Neither start decides anew.
 func TestSpaceChanges(t *testing.T) {
 	s := llmtest.New(t)
-	s.Always("/v1/embeddings", llmtest.Vectors(about))
-	s.Always("/v1/rerank", llmtest.Scores(likeness))
+	s.Answer(llmtest.On(map[string]llmtest.Play{"/v1/embeddings": llmtest.Vectors(about), "/v1/rerank": llmtest.Scores(likeness)}))
 	dir := filepath.Join(t.TempDir(), "d")
 	const question = "how often may a failed call be repeated?"
 	var gates []int

@@ -4,11 +4,35 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/objstore/memstore"
+	"github.com/mneme-ai/mneme/shared/preflight"
 )
+
+// ModelServers are the clients of a configuration, as both programs make them.
+type ModelServers struct{ m *modelServers }
+
+// OpenModels makes them; tune changes deadlines and pauses.
+func OpenModels(cfg models.Config, count func(string) int, tune ...func(*endpoint.Config)) (ModelServers, error) {
+	m, err := newModelServers(cfg, count, slog.New(slog.DiscardHandler), func(string) string { return "" }, tune...)
+	return ModelServers{m}, err
+}
+
+// Models is gate.Config.Models.
+func (m ModelServers) Models(ctx context.Context, project string) (*gate.Models, error) {
+	return m.m.models(ctx, project)
+}
+
+// Doctor is gate.Config.Doctor.
+func (m ModelServers) Doctor(ctx context.Context) ([]preflight.Result, error) { return m.m.doctor(ctx) }
+
+// Close ends them.
+func (m ModelServers) Close() error { return m.m.Close() }
 
 // Built builds the function of a configuration over stores in memory, and closes
 // it again.

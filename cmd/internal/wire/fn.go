@@ -34,7 +34,7 @@ type FnConfig struct {
 	Region    string // MNEME_S3_REGION
 	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
 	Serve     serve.Config
-	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, MNEME_EMBED_MODEL, …; of all but learn
+	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, MNEME_EMBED_MODEL, …; learn and project read no key
 	getenv    func(string) string
 }
 
@@ -57,9 +57,7 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	}
 	c.getenv = getenv
 	var badModels error
-	if name != "learn" {
-		c.Models, badModels = ModelsFromEnv(getenv)
-	}
+	c.Models, badModels = ModelsFromEnv(getenv)
 	return c, errors.Join(err, badModels, c.Validate())
 }
 
@@ -177,6 +175,7 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	switch cfg.Name {
 	case "learn":
 		var l *learn.Function
+		p.picks = cfg.Models
 		l, err = p.newLearn()
 		f = newProving(l, p.stores.Log, p.stop)
 	case "gate":

@@ -178,6 +178,7 @@ func (u *Up) open(ctx context.Context) error {
 	if p.count, err = counter(); err != nil {
 		return err
 	}
+	p.picks = u.cfg.Models
 	if p.models, err = newModelServers(u.cfg.Models, p.count, u.cfg.Logger, u.cfg.Getenv); err != nil {
 		return err
 	}
@@ -395,12 +396,12 @@ func (u *Up) wait(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if p.none() {
-			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": true, "pending": p})
+			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": true, "pending": p, "paused": u.fns.gate.Paused()})
 			return
 		}
 		select {
 		case <-ctx.Done():
-			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": false, "pending": p})
+			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": false, "pending": p, "paused": u.fns.gate.Paused()})
 			return
 		case <-time.After(pause):
 		}
@@ -415,7 +416,7 @@ func (u *Up) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serve.WriteJSON(w, http.StatusOK, map[string]any{
-		"pending": p, "policy_calls": u.fns.gate.PolicyCalls(), "embed_calls": u.fns.embed.Calls(), "without_vector": u.fns.embed.Without(), "broker": u.broker.Stats(),
+		"pending": p, "policy_calls": u.fns.gate.PolicyCalls(), "embed_calls": u.fns.embed.Calls(), "without_vector": u.fns.embed.Without(), "broker": u.broker.Stats(), "paused": u.fns.gate.Paused(),
 	})
 }
 

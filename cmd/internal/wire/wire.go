@@ -35,6 +35,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/rank"
 	"github.com/mneme-ai/mneme/shared/redact"
@@ -66,6 +67,7 @@ type parts struct {
 	embedder  llm.Embedder  // of documents
 	questions llm.Embedder  // of questions, in the same space
 	models    *modelServers // nil: no model server is configured
+	picks     models.Config // what a request may pick from
 	graph     index.Graph
 	lexical   index.Lexical
 	logger    *slog.Logger
@@ -93,16 +95,16 @@ type functions struct {
 }
 
 func (p *parts) newLearn() (*learn.Function, error) {
-	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Logger: p.logger, Publish: p.publish})
+	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Models: p.picks, Logger: p.logger, Publish: p.publish})
 }
 
 func (p *parts) newGate() (*gate.Function, error) {
 	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
 	if p.models != nil {
-		c.Doctor = p.models.doctor
-		if p.models.cfg.Gate != nil {
-			c.Models = p.models.models
-		}
+		c.Models, c.Picked, c.Doctor = p.models.models, p.models.picked, p.models.doctor
+		c.Pick = p.models.cfg.Pick
+		c.Budget, c.Plan = p.models.budget, p.models.plan
+		c.Sends = p.models.sends()
 	}
 	return gate.New(c)
 }
@@ -130,7 +132,11 @@ func (p *parts) newProject() (*project.Function, error) {
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
-	return query.New(p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger}))
+	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger})
+	if err != nil {
+		return nil, err
+	}
+	return query.New(c)
 }
 
 // all builds the five functions of one process.

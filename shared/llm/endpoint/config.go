@@ -3,11 +3,11 @@ package endpoint
 import (
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/mneme-ai/mneme/shared/baseurl"
 	"github.com/mneme-ai/mneme/shared/fault"
 )
 
@@ -20,12 +20,12 @@ const (
 )
 
 // Auth is how the key goes with a request.
-type Auth string
+type Auth = baseurl.Auth
 
 const (
-	None   Auth = "none"
-	Bearer Auth = "bearer" // Authorization: Bearer KEY
-	APIKey Auth = "apikey" // apikey: KEY, as gateways want it
+	None   = baseurl.None
+	Bearer = baseurl.Bearer
+	APIKey = baseurl.APIKey
 )
 
 // Secret is a key. It prints as its presence only, in every verb, log and
@@ -61,8 +61,10 @@ type Config struct {
 	// URL without a path gets /v1; for Ollama a closing /v1 is dropped.
 	URL  string
 	Kind Kind // default by the URL: port 11434 is Ollama
-	Auth Auth // default by the URL, see AuthOf
+	Auth Auth // default by the URL, see shared/baseurl
 	Key  Secret
+	// Loopback dials this machine alone, whatever a name resolves to.
+	Loopback bool
 
 	InFlight int // calls at a time; default 2 on loopback, 4 elsewhere
 
@@ -91,40 +93,22 @@ const (
 	defaultBodyBytes = 64 << 20 // 64 texts of 4,096 dimensions in decimal are 5 MiB
 )
 
-// AuthOf is how a key goes to a base URL when the configuration does not say:
-// none on loopback, Bearer for openrouter.ai and api.openai.com, the apikey
-// header for any other, which is taken for a gateway. Without a key: none, but
-// for the two that refuse to work without one.
-func AuthOf(base string, key Secret) Auth {
-	u, err := url.Parse(base)
-	if err != nil || loopback(u.Hostname()) {
+// authOf is that of the URL. Without a key it is none, but for the two that
+// refuse to work without one.
+func authOf(u *url.URL, key Secret) Auth {
+	a := baseurl.AuthOf(u)
+	if a == APIKey && key.Empty() {
 		return None
 	}
-	switch strings.ToLower(u.Hostname()) {
-	case "openrouter.ai", "api.openai.com":
-		return Bearer
-	}
-	if key.Empty() {
-		return None
-	}
-	return APIKey
+	return a
 }
 
-// KindOf is the kind of a base URL when the configuration does not say.
-func KindOf(base string) Kind {
-	if u, err := url.Parse(base); err == nil && u.Port() == "11434" {
+// kindOf is the form of the URL.
+func kindOf(u *url.URL) Kind {
+	if baseurl.KindOf(u) == baseurl.Ollama {
 		return Ollama
 	}
 	return OpenAI
-}
-
-func loopback(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
 }
 
 // resolved is c with its defaults, or what is wrong with it, all of it at once.
@@ -144,7 +128,7 @@ func (c Config) resolved() (Config, *url.URL, error) {
 		c.Name = u.Host
 	}
 	if c.Kind == "" {
-		c.Kind = KindOf(c.URL)
+		c.Kind = kindOf(u)
 	}
 	path := strings.TrimRight(u.Path, "/")
 	switch c.Kind {
@@ -158,12 +142,12 @@ func (c Config) resolved() (Config, *url.URL, error) {
 		bad = append(bad, fmt.Sprintf("Kind %q (ollama or openai)", c.Kind))
 	}
 	base := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: path + "/"}
-	if a, err := netip.ParseAddr(u.Hostname()); err == nil && refused(a) != nil {
-		bad = append(bad, "URL (link-local: "+a.String()+")")
+	if baseurl.RefusedHost(u.Hostname()) {
+		bad = append(bad, "URL (link-local: "+u.Hostname()+")")
 	}
 	switch c.Auth {
 	case "":
-		c.Auth = AuthOf(c.URL, c.Key)
+		c.Auth = authOf(u, c.Key)
 	case None, Bearer, APIKey:
 	default:
 		bad = append(bad, fmt.Sprintf("Auth %q (none, bearer or apikey)", c.Auth))
@@ -176,7 +160,7 @@ func (c Config) resolved() (Config, *url.URL, error) {
 	}
 	if c.InFlight <= 0 {
 		c.InFlight = 4
-		if loopback(u.Hostname()) {
+		if baseurl.Local(u.Hostname()) {
 			c.InFlight = 2
 		}
 	}

@@ -8,32 +8,28 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/mneme-ai/mneme/shared/baseurl"
 )
 
-// errRefused marks an address that is not dialled.
-var errRefused = errors.New("a link-local address")
-
+// These mark an address that is not dialled.
 var (
-	nat64     = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052: the IPv4 address stands in the last four bytes
-	awsIPv6   = netip.MustParseAddr("fd00:ec2::254")  // the metadata service, outside link-local
-	sixToFour = netip.MustParsePrefix("2002::/16")    // RFC 3056: the IPv4 address stands in bytes 2 to 5
-	compat    = netip.MustParsePrefix("::/96")        // RFC 4291 2.5.5.1, deprecated
-	ipv4Only  = func(b []byte) netip.Addr { a, _ := netip.AddrFromSlice(b); return a }
+	errRefused   = errors.New("a link-local address")
+	errElsewhere = errors.New("another machine")
 )
 
-// refused says why an address is not dialled, nil when it may be.
+// refused says why an address is not dialled; nil when it may be.
 func refused(a netip.Addr) error {
-	a = a.Unmap().WithZone("")
-	b := a.As16()
-	switch {
-	case a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsMulticast() || a == awsIPv6:
+	if baseurl.Refused(a) {
 		return errRefused
-	case a.Is4():
-		return nil
-	case (nat64.Contains(a) || compat.Contains(a)) && ipv4Only(b[12:]).IsLinkLocalUnicast():
-		return errRefused
-	case sixToFour.Contains(a) && ipv4Only(b[2:6]).IsLinkLocalUnicast():
-		return errRefused
+	}
+	return nil
+}
+
+// elsewhere refuses every address but those of this machine.
+func elsewhere(a netip.Addr) error {
+	if !a.Unmap().IsLoopback() {
+		return errElsewhere
 	}
 	return nil
 }

@@ -235,6 +235,24 @@ func TestLinkLocal(t *testing.T) {
 	}
 }
 
+// TestLoopback: a client that may call this machine alone dials no other.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	s := llmtest.New(t)
+	if _, err := post(t, open(t, s, func(c *endpoint.Config) { c.Loopback = true })); err != nil {
+		t.Error(err)
+	}
+	for _, url := range []string{"http://192.0.2.1:9", "http://[2001:db8::1]:9"} { // RFC 5737, 3849: nobody's
+		c, err := endpoint.Open(endpoint.Config{Name: "here", URL: url, Loopback: true, MaxRetries: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := post(t, c); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "another machine") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 // Each answer, what it becomes, and how often it is asked for.
 func TestKinds(t *testing.T) {
 	t.Parallel()

@@ -210,6 +210,9 @@ func (c *Client) unreached(err error) (error, bool) {
 	case errors.Is(err, errRefused):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to a link-local address, which is not called", "look at the endpoint's URL and at the name server"
 		return e, false
+	case errors.Is(err, errElsewhere):
+		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to another machine", "configure the endpoint: without that only this machine is called"
+		return e, false
 	case errors.As(err, &dns):
 		e.Msg, e.Hint = "the name of the server is not known", "look at the endpoint's URL"
 		return e, dns.IsTemporary && !dns.IsNotFound

@@ -10,8 +10,9 @@
 //	… the adapter calls s.URL …
 //	s.Calls() // two, with headers and bodies
 //
-// A request past the script gets the right answer: Reply as content, a vector of
-// Dims for each text, scores that fall. It judges nothing and holds no model.
+// A request past the script gets the right answer: what Answer gives, else Reply
+// as content, a vector of Dims for each text, scores that fall. It judges nothing
+// and holds no model.
 package llmtest
 
 import (
@@ -65,7 +66,7 @@ type Server struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	always   map[string]Play // by path
+	answer   func(Call) Play
 	script   []Play
 	calls    []Call
 	now, top int // calls that run, and the most that ran at a time
@@ -116,14 +117,22 @@ func (s *Server) Play(p ...Play) {
 	s.script = append(s.script, p...)
 }
 
-// Always sets what calls of a path get when the script has nothing for them.
-func (s *Server) Always(path string, p Play) {
+// Answer sets what a request past the script gets, probes and loads included;
+// where f gives nil it is the right answer of a server without a model.
+func (s *Server) Answer(f func(Call) Play) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.always == nil {
-		s.always = map[string]Play{}
+	s.answer = f
+}
+
+// On is an Answer by paths; loads get the right one.
+func On(paths map[string]Play) func(Call) Play {
+	return func(c Call) Play {
+		if c.loads() {
+			return nil
+		}
+		return paths[c.Path]
 	}
-	s.always[path] = p
 }
 
 // Hold makes every model call wait until the returned function is called.
@@ -191,14 +200,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.calls = append(s.calls, c)
 	s.now++
 	s.top = max(s.top, s.now)
-	play, hold := Play(right), s.hold
-	if p := s.always[c.Path]; p != nil && !c.loads() {
-		play = p
-	}
+	answer, hold := s.answer, s.hold
+	var play Play
 	if !c.aside() && len(s.script) > 0 {
 		play, s.script = s.script[0], s.script[1:]
 	}
 	s.mu.Unlock()
+	if play == nil && answer != nil {
+		play = answer(c)
+	}
+	if play == nil {
+		play = right
+	}
 	defer func() { s.mu.Lock(); s.now--; s.mu.Unlock() }()
 	if hold != nil && !c.aside() {
 		select {
@@ -269,7 +282,49 @@ func Vector(text string) []float64 { return vector(text) }
 type Chat struct {
 	Content, Reasoning, Finish string
 	Prompt, Completion         int
-	First                      string // a token with its alternatives "yes" -0.1 and "no" -2.3, when asked for
+	// Tokens are sent when log-probabilities are asked for; where there are none,
+	// each word is a token of -0.1 with the alternative "no" of -2.3.
+	Tokens []Token
+}
+
+// Token is a token with its log-probability and those of the likeliest tokens.
+type Token struct {
+	Text    string
+	Logprob float64
+	Top     []Token
+}
+
+func (t Token) form() map[string]any {
+	bytes := make([]int, len(t.Text))
+	for i := range len(t.Text) {
+		bytes[i] = int(t.Text[i])
+	}
+	m := map[string]any{"token": strings.ToValidUTF8(t.Text, "\ufffd"), "logprob": t.Logprob, "bytes": bytes}
+	if t.Top != nil {
+		var top []any
+		for _, a := range t.Top {
+			top = append(top, a.form())
+		}
+		m["top_logprobs"] = top
+	}
+	return m
+}
+
+// tokens are what is sent of a.
+func (a Chat) tokens() []any {
+	list := a.Tokens
+	if list == nil {
+		for _, word := range strings.SplitAfter(a.Content, " ") {
+			if word != "" {
+				list = append(list, Token{word, -0.1, []Token{{word, -0.1, nil}, {"no", -2.3, nil}}})
+			}
+		}
+	}
+	var out []any
+	for _, t := range list {
+		out = append(out, t.form())
+	}
+	return out
 }
 
 // Text is a right reply with this content.
@@ -280,12 +335,9 @@ func Text(content string) Play {
 // Play answers with it.
 func (a Chat) Play() Play {
 	return func(w http.ResponseWriter, r *http.Request, c Call) {
-		var first []any
+		var tokens []any
 		if c.Field("logprobs") == true {
-			alt := func(tok string, lp float64) map[string]any { return map[string]any{"token": tok, "logprob": lp} }
-			one := alt("yes", -0.1)
-			one["top_logprobs"] = []any{alt("no", -2.3), alt("yes", -0.1)}
-			first = []any{one}
+			tokens = a.tokens()
 		}
 		if c.Path == "/v1/chat/completions" {
 			m := map[string]any{"role": "assistant", "content": a.Content}
@@ -296,8 +348,8 @@ func (a Chat) Play() Play {
 				m["content"] = nil
 			}
 			choice := map[string]any{"index": 0, "message": m, "finish_reason": a.Finish}
-			if first != nil {
-				choice["logprobs"] = map[string]any{"content": first}
+			if tokens != nil {
+				choice["logprobs"] = map[string]any{"content": tokens}
 			}
 			send(w, http.StatusOK, map[string]any{"id": "1", "object": "chat.completion", "created": 1, "model": Model, "choices": []any{choice},
 				"usage": map[string]any{"prompt_tokens": a.Prompt, "completion_tokens": a.Completion, "total_tokens": a.Prompt + a.Completion}})
@@ -312,16 +364,21 @@ func (a Chat) Play() Play {
 				m := map[string]any{"role": "assistant", "content": ""}
 				m[field] = part
 				line := map[string]any{"model": Model, "message": m, "done": false}
-				if first != nil && field == "content" {
-					line["logprobs"], first = first, nil
+				if len(tokens) > 0 && field == "content" { // a line may hold several
+					n := max(1, len(tokens)/2)
+					line["logprobs"], tokens = tokens[:n], tokens[n:]
 				}
 				lines = append(lines, line)
 			}
 		}
 		piece("thinking", a.Reasoning)
 		piece("content", a.Content)
-		lines = append(lines, map[string]any{"model": Model, "message": map[string]any{"role": "assistant", "content": ""}, "done": true, "done_reason": a.Finish,
-			"prompt_eval_count": a.Prompt, "eval_count": a.Completion, "load_duration": int64(5 * time.Millisecond), "total_duration": int64(time.Second)})
+		last := map[string]any{"model": Model, "message": map[string]any{"role": "assistant", "content": ""}, "done": true, "done_reason": a.Finish,
+			"prompt_eval_count": a.Prompt, "eval_count": a.Completion, "load_duration": int64(5 * time.Millisecond), "total_duration": int64(time.Second)}
+		if len(tokens) > 0 {
+			last["logprobs"] = tokens
+		}
+		lines = append(lines, last)
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		for _, l := range lines {
 			b, _ := json.Marshal(l)

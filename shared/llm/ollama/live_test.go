@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/endpoint"
+	"github.com/mneme-ai/mneme/shared/llm/llmtest/tapetest"
 	"github.com/mneme-ai/mneme/shared/llm/ollama"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -20,18 +21,30 @@ import (
 // anything by, so only the wire is tested.
 const liveModel = "smollm2-135m"
 
+// TestTape is TestServer over what a real Ollama answered when it was recorded.
+func TestTape(t *testing.T) {
+	t.Parallel()
+	conversation(t, tapetest.Open(t, "testdata/ollama.tape").URL, true)
+}
+
 // TestServer runs against the Ollama that MNEME_TEST_OLLAMA names, as
-// `infra/local/services/ollama.sh start DIR` prints it. Its parts share one
-// server that runs one call at a time, so they come one after the other.
+// `infra/local/services/ollama.sh start DIR` prints it.
 func TestServer(t *testing.T) {
 	where := os.Getenv("MNEME_TEST_OLLAMA")
 	if where == "" {
-		const msg = "MNEME_TEST_OLLAMA is not set: the adapter is tested against the fault server alone"
+		const msg = "MNEME_TEST_OLLAMA is not set: the adapter is tested against the fault server and a tape"
 		if slices.Contains(strings.Split(os.Getenv("MNEME_TEST_REQUIRE"), ","), "ollama") {
 			t.Fatal(msg)
 		}
 		t.Skip(msg)
 	}
+	conversation(t, where, false)
+}
+
+// conversation is what is asked of a real server. Its parts share one that runs
+// one call at a time, so they come one after the other. A fresh one has not
+// loaded the model yet.
+func conversation(t *testing.T, where string, fresh bool) {
 	c := open(t, where, ollama.Config{EmbedWindow: 2048, KeepAlive: 5 * time.Minute}, func(e *endpoint.Config) { e.MaxRetries = -1 })
 	ask := func(user string, window, tokens int) llm.ChatRequest {
 		return llm.ChatRequest{Model: liveModel, User: user, Window: window, Sampling: memory.Sampling{TopP: 1, Seed: 1, MaxTokens: tokens}}
@@ -50,7 +63,14 @@ func TestServer(t *testing.T) {
 	}
 
 	t.Run("cold", func(t *testing.T) {
-		// A window of its own makes the server load the model, wherever it stood.
+		// On the disk it has the window of its Modelfile. A window of its own makes
+		// the server load it, wherever it stood.
+		switch got := info(t); {
+		case !got.Loaded && got.Window != 8192:
+			t.Errorf("on the disk it is %+v", got)
+		case got.Loaded && fresh:
+			t.Fatal("the model is loaded already: a tape is recorded from a server that was started for it")
+		}
 		if err := c.Warm(t.Context(), liveModel, 1024); err != nil {
 			t.Fatal(err)
 		}
@@ -74,8 +94,15 @@ func TestServer(t *testing.T) {
 		if a.Content == "" || a.FinishReason != "length" || a.CompletionTokens != 6 || a.PromptTokens < 5 || a.PromptTokens > 40 || a.Latency <= 0 || !json.Valid(a.Raw) {
 			t.Errorf("got %+v", a)
 		}
-		if len(a.First) < 2 || a.First[0].Logprob < a.First[1].Logprob || a.First[0].Logprob > 0 {
-			t.Errorf("first token %v", a.First)
+		text := ""
+		for _, tok := range a.Tokens {
+			text += tok.Token
+			if len(tok.Top) < 2 || tok.Logprob > 0 || tok.Top[0].Logprob < tok.Top[1].Logprob || tok.Top[0].Logprob < tok.Logprob {
+				t.Errorf("token %+v", tok)
+			}
+		}
+		if !strings.Contains(text, a.Content) || len(a.Tokens) != a.CompletionTokens {
+			t.Errorf("%d tokens %q of %q", len(a.Tokens), text, a.Content)
 		}
 		b, err := c.Chat(t.Context(), r)
 		if err != nil {
@@ -97,6 +124,17 @@ func TestServer(t *testing.T) {
 			t.Errorf("%q is outside the schema: %v", a.Content, err)
 		}
 	})
+	t.Run("tags", func(t *testing.T) {
+		r := ask("Does water boil at 100 degrees? Answer <check>yes</check> or <check>no</check>, nothing else.", 2048, 24)
+		r.System = "You answer with one tag."
+		a, err := c.Chat(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Content == "" || a.PromptTokens < 30 || a.CompletionTokens == 0 || a.FinishReason != "stop" && a.FinishReason != "length" {
+			t.Errorf("got %+v", a)
+		}
+	})
 	t.Run("choice", func(t *testing.T) {
 		r := ask("Write a long poem about the sea.", 2048, 20)
 		r.Choice, r.Logprobs = []string{"continue", "end"}, true
@@ -104,8 +142,8 @@ func TestServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(r.Choice, a.Content) || len(a.First) == 0 {
-			t.Errorf("%q is none of %q; first token %v", a.Content, r.Choice, a.First)
+		if !slices.Contains(r.Choice, a.Content) || len(a.Tokens) == 0 {
+			t.Errorf("%q is none of %q; %d tokens", a.Content, r.Choice, len(a.Tokens))
 		}
 	})
 	t.Run("window", func(t *testing.T) {

@@ -145,7 +145,10 @@ type chatPiece struct {
 type alternative struct {
 	Token   string  `json:"token"`
 	Logprob float64 `json:"logprob"`
+	Bytes   []int   `json:"bytes"` // of the token, where it ends inside a character
 }
+
+func (a alternative) prob() llm.TokenProb { return llm.Prob(a.Token, a.Bytes, a.Logprob) }
 
 // topLogprobs is how many alternatives are asked for: a word stands in several
 // forms ("yes", " yes", "Yes"), and 20 is the most that servers give.
@@ -238,7 +241,6 @@ func (c *Client) think(model string) any {
 func (c *Client) join(body []byte, model string) (llm.ChatReply, error) {
 	var reply llm.ChatReply
 	var content, thought strings.Builder
-	var logprobs []json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(body))
 	for pieces := 1; ; pieces++ {
 		var raw json.RawMessage
@@ -254,17 +256,12 @@ func (c *Client) join(body []byte, model string) (llm.ChatReply, error) {
 		}
 		content.WriteString(p.Message.Content)
 		thought.WriteString(p.Message.Thinking)
-		if len(p.Logprobs) > 0 {
-			for _, l := range p.Logprobs {
-				if reply.First == nil && strings.Trim(l.Token, "\" \n") != "" { // a choice begins with a quote
-					reply.First = ranked(l.alternative, l.Top)
-				}
+		for _, l := range p.Logprobs {
+			t := llm.Token{TokenProb: l.prob()}
+			for _, a := range l.Top {
+				t.Top = append(t.Top, a.prob())
 			}
-			var own struct {
-				Logprobs []json.RawMessage `json:"logprobs"`
-			}
-			_ = json.Unmarshal(raw, &own) // decoded above
-			logprobs = append(logprobs, own.Logprobs...)
+			reply.Tokens = append(reply.Tokens, t)
 		}
 		if !p.Done {
 			continue
@@ -273,8 +270,8 @@ func (c *Client) join(body []byte, model string) (llm.ChatReply, error) {
 		reply.FinishReason, reply.Model = p.Reason, p.Model
 		reply.PromptTokens, reply.CompletionTokens, reply.Load = p.Prompt, p.Eval, time.Duration(p.Load)
 		reply.Raw = bytes.TrimSpace(body)
-		if pieces > 1 {
-			whole, err := whole(raw, message{Role: "assistant", Content: reply.Content, Thinking: reply.Reasoning}, logprobs)
+		if pieces > 1 || reply.Tokens != nil {
+			whole, err := whole(raw, message{Role: "assistant", Content: reply.Content, Thinking: reply.Reasoning})
 			if err != nil {
 				return reply, err
 			}
@@ -285,8 +282,8 @@ func (c *Client) join(body []byte, model string) (llm.ChatReply, error) {
 }
 
 // whole is the last line with the joined message, as the server gives it
-// unstreamed.
-func whole(last json.RawMessage, m message, logprobs []json.RawMessage) ([]byte, error) {
+// unstreamed, without log-probabilities.
+func whole(last json.RawMessage, m message) ([]byte, error) {
 	var fields map[string]any
 	d := json.NewDecoder(bytes.NewReader(last))
 	d.UseNumber() // durations are larger than a float64 holds exactly
@@ -294,9 +291,7 @@ func whole(last json.RawMessage, m message, logprobs []json.RawMessage) ([]byte,
 		return nil, fault.As(fault.Internal, err)
 	}
 	fields["message"] = m
-	if logprobs != nil {
-		fields["logprobs"] = logprobs
-	}
+	delete(fields, "logprobs")
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -304,27 +299,6 @@ func whole(last json.RawMessage, m message, logprobs []json.RawMessage) ([]byte,
 		return nil, fault.As(fault.Internal, err)
 	}
 	return bytes.TrimSpace(out.Bytes()), nil
-}
-
-// ranked is a token with its alternatives, likeliest first.
-func ranked(own alternative, top []alternative) []llm.TokenProb {
-	if !slices.Contains(top, own) {
-		top = append(slices.Clone(top), own)
-	}
-	out := make([]llm.TokenProb, len(top))
-	for i, a := range top {
-		out[i] = llm.TokenProb(a)
-	}
-	slices.SortStableFunc(out, func(a, b llm.TokenProb) int {
-		switch {
-		case a.Logprob > b.Logprob:
-			return -1
-		case a.Logprob < b.Logprob:
-			return 1
-		}
-		return 0
-	})
-	return out
 }
 
 // chosen takes a JSON string out of its quotes where that is one of the choices;

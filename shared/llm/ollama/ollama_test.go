@@ -129,23 +129,33 @@ func TestRefusedBeforeItIsSent(t *testing.T) {
 // A success is returned as it is, whatever it is worth.
 func TestReplies(t *testing.T) {
 	t.Parallel()
-	alt := []llm.TokenProb{{Token: "yes", Logprob: -0.1}, {Token: "no", Logprob: -2.3}}
+	token := func(text string) llm.Token {
+		own := llm.TokenProb{Token: text, Logprob: -0.1}
+		return llm.Token{TokenProb: own, Top: []llm.TokenProb{own, {Token: "no", Logprob: -2.3}}}
+	}
+	split := llmtest.Chat{Content: "é", Reasoning: "hm", Finish: "stop", Tokens: []llmtest.Token{{Text: "hm", Logprob: -1}, {Text: "\xc3", Logprob: -2}, {Text: "\xa9", Logprob: -3, Top: []llmtest.Token{{Text: "\xaa", Logprob: -0.5}}}}}
 	for name, tc := range map[string]struct {
 		play llmtest.Play
 		r    func(*llm.ChatRequest)
 		want llm.ChatReply
 	}{
-		"right":      {llmtest.Text("a b <c>"), nil, llm.ChatReply{Content: "a b <c>", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
-		"half":       {llmtest.HalfPrompt(4100), nil, llm.ChatReply{Content: llmtest.Reply, FinishReason: "stop", PromptTokens: 2050, CompletionTokens: 7}},
-		"empty":      {llmtest.Empty(), nil, llm.ChatReply{FinishReason: "stop", PromptTokens: 100}},
-		"reasoning":  {llmtest.ReasoningOnly("so I think"), nil, llm.ChatReply{Reasoning: "so I think", FinishReason: "length", PromptTokens: 100, CompletionTokens: 2048}},
-		"load only":  {llmtest.Chat{Finish: "load"}.Play(), nil, llm.ChatReply{FinishReason: "load"}},
-		"quotes":     {llmtest.Text(llmtest.GermanQuotes), nil, llm.ChatReply{Content: llmtest.GermanQuotes, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
-		"newlines":   {llmtest.Text(llmtest.RawNewlines), nil, llm.ChatReply{Content: llmtest.RawNewlines, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
-		"fence":      {llmtest.Text(llmtest.Fenced), nil, llm.ChatReply{Content: llmtest.Fenced, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
-		"choice":     {llmtest.Text("\"no\" \n"), func(r *llm.ChatRequest) { r.Choice = []string{"yes", "no"} }, llm.ChatReply{Content: "no", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
-		"no choice":  {llmtest.Text(`"maybe"`), func(r *llm.ChatRequest) { r.Choice = []string{"yes", "no"} }, llm.ChatReply{Content: `"maybe"`, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
-		"logprobs":   {llmtest.Text("yes"), func(r *llm.ChatRequest) { r.Logprobs = true }, llm.ChatReply{Content: "yes", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7, First: alt}},
+		"right":     {llmtest.Text("a b <c>"), nil, llm.ChatReply{Content: "a b <c>", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"half":      {llmtest.HalfPrompt(4100), nil, llm.ChatReply{Content: llmtest.Reply, FinishReason: "stop", PromptTokens: 2050, CompletionTokens: 7}},
+		"empty":     {llmtest.Empty(), nil, llm.ChatReply{FinishReason: "stop", PromptTokens: 100}},
+		"reasoning": {llmtest.ReasoningOnly("so I think"), nil, llm.ChatReply{Reasoning: "so I think", FinishReason: "length", PromptTokens: 100, CompletionTokens: 2048}},
+		"load only": {llmtest.Chat{Finish: "load"}.Play(), nil, llm.ChatReply{FinishReason: "load"}},
+		"quotes":    {llmtest.Text(llmtest.GermanQuotes), nil, llm.ChatReply{Content: llmtest.GermanQuotes, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"newlines":  {llmtest.Text(llmtest.RawNewlines), nil, llm.ChatReply{Content: llmtest.RawNewlines, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"fence":     {llmtest.Text(llmtest.Fenced), nil, llm.ChatReply{Content: llmtest.Fenced, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"choice":    {llmtest.Text("\"no\" \n"), func(r *llm.ChatRequest) { r.Choice = []string{"yes", "no"} }, llm.ChatReply{Content: "no", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"no choice": {llmtest.Text(`"maybe"`), func(r *llm.ChatRequest) { r.Choice = []string{"yes", "no"} }, llm.ChatReply{Content: `"maybe"`, FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"logprobs":  {llmtest.Text("yes"), func(r *llm.ChatRequest) { r.Logprobs = true }, llm.ChatReply{Content: "yes", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7, Tokens: []llm.Token{token("yes")}}},
+		"words":     {llmtest.Text("a b c d"), func(r *llm.ChatRequest) { r.Logprobs = true }, llm.ChatReply{Content: "a b c d", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7, Tokens: []llm.Token{token("a "), token("b "), token("c "), token("d")}}},
+		"not asked": {llmtest.Text("yes"), nil, llm.ChatReply{Content: "yes", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7}},
+		"half a character": {split.Play(), func(r *llm.ChatRequest) { r.Logprobs = true }, llm.ChatReply{Content: "é", Reasoning: "hm", FinishReason: "stop",
+			Tokens: []llm.Token{{TokenProb: llm.TokenProb{Token: "hm", Logprob: -1}}, {TokenProb: llm.TokenProb{Token: "\xc3", Logprob: -2}}, {TokenProb: llm.TokenProb{Token: "\xa9", Logprob: -3}, Top: []llm.TokenProb{{Token: "\xaa", Logprob: -0.5}}}}}},
+		"unstreamed, with tokens": {llmtest.Body(200, `{"model":"small","message":{"content":"x"},"done":true,"done_reason":"stop","load_duration":7,"logprobs":[{"token":"x","logprob":-1}]}`), nil,
+			llm.ChatReply{Content: "x", FinishReason: "stop", Tokens: []llm.Token{{TokenProb: llm.TokenProb{Token: "x", Logprob: -1}}}}},
 		"unstreamed": {llmtest.Body(200, `{"model":"small","message":{"content":"x"},"done":true,"done_reason":"stop"}`), nil, llm.ChatReply{Content: "x", FinishReason: "stop"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +177,7 @@ func TestReplies(t *testing.T) {
 			if got.Latency <= 0 || got.Load <= 0 && name != "unstreamed" || got.Load > got.Latency+5*time.Millisecond {
 				t.Errorf("latency %s, load %s", got.Latency, got.Load)
 			}
-			// Raw says the same again as one object.
+			// Raw says the same again as one object, without log-probabilities.
 			var raw struct {
 				Message    struct{ Content, Thinking string }
 				DoneReason string `json:"done_reason"`
@@ -178,7 +188,7 @@ func TestReplies(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name != "choice" && raw.Message.Content != got.Content || raw.Message.Thinking != got.Reasoning || raw.DoneReason != got.FinishReason ||
-				raw.Prompt != got.PromptTokens || (len(raw.Logprobs) > 0) != (got.First != nil) {
+				raw.Prompt != got.PromptTokens || raw.Logprobs != nil {
 				t.Errorf("raw is %s", got.Raw)
 			}
 		})

@@ -6,6 +6,7 @@
 // answers a constraint in the old form with 200 and an unconstrained reply, and
 // Ollama's /v1 drops every field that it does not know, so the answer to a
 // request proves nothing. A Dialect declares; Config.Capabilities overrides it.
+// shared/preflight proves a declared constraint by a reply that breaks it or not.
 //
 // A chat to vLLM as it leaves:
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 )
 
 // Models lists what the server names under /v1/models. The window is max_model_len
@@ -71,6 +72,9 @@ func (c *Client) Vectors(ctx context.Context, model string, texts []string, dims
 	var raw []byte
 	if _, err := c.embed.New(ctx, p, option.WithResponseBodyInto(&raw)); err != nil {
 		return nil, c.ep.Fault(ctx, err)
+	}
+	if endpoint.SaysNaN(raw) {
+		return nil, c.ep.NotANumber()
 	}
 	if err := c.inBand(raw, model); err != nil {
 		return nil, err

@@ -1,10 +1,10 @@
 package openaiapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -205,25 +205,42 @@ func (c *Client) reply(raw []byte, model string) (llm.ChatReply, error) {
 			_ = json.Unmarshal([]byte(f.Raw()), &reply.Reasoning) // stays empty where it is no text
 		}
 	}
-	if len(first.Logprobs.Content) > 0 {
-		own := first.Logprobs.Content[0]
-		reply.First = []llm.TokenProb{{Token: own.Token, Logprob: own.Logprob}}
-		for _, a := range own.TopLogprobs {
-			if a.Token != own.Token {
-				reply.First = append(reply.First, llm.TokenProb{Token: a.Token, Logprob: a.Logprob})
-			}
+	for _, l := range first.Logprobs.Content {
+		t := llm.Token{TokenProb: llm.Prob(l.Token, l.Bytes, l.Logprob)}
+		for _, a := range l.TopLogprobs {
+			t.Top = append(t.Top, llm.Prob(a.Token, a.Bytes, a.Logprob))
 		}
-		slices.SortStableFunc(reply.First, func(a, b llm.TokenProb) int {
-			switch {
-			case a.Logprob > b.Logprob:
-				return -1
-			case a.Logprob < b.Logprob:
-				return 1
-			}
-			return 0
-		})
+		reply.Tokens = append(reply.Tokens, t)
+	}
+	if reply.Tokens != nil {
+		reply.Raw = bare(raw)
 	}
 	return reply, nil
+}
+
+// bare is a body without the log-probabilities of its choices; one that is not
+// of the form stays as it is.
+func bare(raw []byte) []byte {
+	var top map[string]json.RawMessage
+	var choices []map[string]json.RawMessage
+	if json.Unmarshal(raw, &top) != nil || json.Unmarshal(top["choices"], &choices) != nil {
+		return raw
+	}
+	for _, c := range choices {
+		delete(c, "logprobs")
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(choices) != nil {
+		return raw
+	}
+	top["choices"] = bytes.Clone(out.Bytes())
+	out.Reset()
+	if enc.Encode(top) != nil {
+		return raw
+	}
+	return bytes.TrimSpace(out.Bytes())
 }
 
 // inBand finds an error under a success, and what is no JSON object at all:
@@ -233,8 +250,6 @@ func (c *Client) inBand(raw []byte, model string) error {
 		Error json.RawMessage `json:"error"`
 	}
 	switch {
-	case json.Unmarshal(raw, &top) != nil && endpoint.SaysNaN(raw):
-		return c.ep.NotANumber()
 	case json.Unmarshal(raw, &top) != nil:
 		return c.ep.Unreadable("it is no JSON object")
 	case len(top.Error) > 0 && string(top.Error) != "null":

@@ -218,7 +218,9 @@ func TestReplies(t *testing.T) {
 		"newlines":      {llmtest.Text(llmtest.RawNewlines), nil, with(llmtest.RawNewlines)},
 		"fence":         {llmtest.Text(llmtest.Fenced), nil, with(llmtest.Fenced)},
 		"logprobs": {llmtest.Text("yes"), func(r *llm.ChatRequest) { r.Logprobs = true }, llm.ChatReply{Content: "yes", FinishReason: "stop", PromptTokens: 100, CompletionTokens: 7,
-			First: []llm.TokenProb{{Token: "yes", Logprob: -0.1}, {Token: "no", Logprob: -2.3}}}},
+			Tokens: []llm.Token{{TokenProb: llm.TokenProb{Token: "yes", Logprob: -0.1}, Top: []llm.TokenProb{{Token: "yes", Logprob: -0.1}, {Token: "no", Logprob: -2.3}}}}}},
+		"half a character": {llmtest.Chat{Content: "é", Finish: "stop", Tokens: []llmtest.Token{{Text: "\xc3", Logprob: -2}, {Text: "\xa9", Logprob: -3}}}.Play(), func(r *llm.ChatRequest) { r.Logprobs = true },
+			llm.ChatReply{Content: "é", FinishReason: "stop", Tokens: []llm.Token{{TokenProb: llm.TokenProb{Token: "\xc3", Logprob: -2}}, {TokenProb: llm.TokenProb{Token: "\xa9", Logprob: -3}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -236,7 +238,8 @@ func TestReplies(t *testing.T) {
 			if d := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(llm.ChatReply{}, "Latency", "Raw")); d != "" {
 				t.Errorf("reply (-want +got):\n%s", d)
 			}
-			if got.Latency <= 0 || !json.Valid(got.Raw) || !strings.Contains(string(got.Raw), `"choices"`) {
+			if got.Latency <= 0 || !json.Valid(got.Raw) || !strings.Contains(string(got.Raw), `"choices"`) || strings.Contains(string(got.Raw), "logprobs") ||
+				!strings.Contains(string(got.Raw), `"finish_reason":"`+got.FinishReason+`"`) {
 				t.Errorf("latency %s, raw %s", got.Latency, got.Raw)
 			}
 		})
@@ -440,7 +443,7 @@ func TestServer(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.Content), &got); err != nil || got.Check != "yes" && got.Check != "no" {
 		t.Errorf("%q is outside the schema: %v", a.Content, err)
 	}
-	if a.PromptTokens < 5 || a.PromptTokens > 60 || a.CompletionTokens == 0 || len(a.First) == 0 {
+	if a.PromptTokens < 5 || a.PromptTokens > 60 || a.CompletionTokens == 0 || len(a.Tokens) == 0 {
 		t.Errorf("got %+v", a)
 	}
 	models, err := c.Models(t.Context())

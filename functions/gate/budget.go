@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-ai/mneme/shared/cost"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
+)
+
+// errPaused ends a run whose project has spent its budget: no failure, and no
+// reason to come again before the day is over.
+var errPaused = errors.New("the run is paused")
+
+// Paused is a project whose budget of the day is spent.
+type Paused struct {
+	Project string    `json:"project"`
+	Reason  string    `json:"reason"`
+	Hint    string    `json:"hint"`
+	Until   time.Time `json:"until"`
+}
+
+func (f *Function) ledger(project string) *cost.Ledger {
+	var b cost.Budget
+	if f.cfg.Budget != nil {
+		b = f.cfg.Budget(project)
+	}
+	return cost.Open(f.cfg.Log, project, b, f.cfg.Now)
+}
+
+func (f *Function) pause(ctx context.Context, project string, err error) {
+	p := Paused{Project: project, Reason: err.Error(), Hint: fault.HintOf(err), Until: f.cfg.Now().Add(fault.RetryAfterOf(err)).UTC()}
+	f.paused.Store(project, p)
+	f.cfg.Logger.WarnContext(ctx, "budget spent; the project pauses", slog.String("project", project), slog.Time("until", p.Until), slog.Any("err", err))
+}
+
+func (f *Function) pausedAt(project string) (Paused, bool) {
+	v, ok := f.paused.Load(project)
+	if !ok {
+		return Paused{}, false
+	}
+	p := v.(Paused)
+	if !f.cfg.Now().Before(p.Until) {
+		f.paused.Delete(project)
+		return Paused{}, false
+	}
+	return p, true
+}
+
+// Paused lists the projects that wait for a budget, as this process knows.
+func (f *Function) Paused() []Paused {
+	out := []Paused{}
+	f.paused.Range(func(k, _ any) bool {
+		if p, ok := f.pausedAt(k.(string)); ok {
+			out = append(out, p)
+		}
+		return true
+	})
+	slices.SortFunc(out, func(a, b Paused) int { return strings.Compare(a.Project, b.Project) })
+	return out
+}
+
+// promptMargin is how far a server's count of a text may lie over the factor that
+// was measured on another: code and figures cost other tokenizers up to a quarter
+// more than words do.
+const promptMargin = 1.25
+
+// most is what a call can cost at the most: its prompt as the server will count
+// it, and the longest reply.
+func (m *Models) most(c *gru.Call) cost.Amount {
+	prompt := int(math.Ceil(float64(c.PromptTokens)*max(m.Model.TokenFactor, 1)*promptMargin)) + m.Model.TemplateTokens
+	a := cost.Amount{Tokens: int64(prompt + c.Sampling.MaxTokens), Calls: 1}
+	if m.Cost != nil {
+		a.USD = m.Cost(c.Model, prompt, c.Sampling.MaxTokens)
+	}
+	return a
+}
+
+// billed reports whether a call that failed may have been paid for: the server may
+// have read it. One that it refused was not.
+func billed(err error) bool {
+	return !fault.Is(err, fault.Exhausted) && !fault.Is(err, fault.Denied) && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid)
+}

@@ -1,0 +1,94 @@
+// Package agree measures how far two judges of the same things agree: two models over
+// the same chunks, or a model and a person.
+//
+// Invariant: every figure of agreement comes with its 95 % interval, and chance is
+// told from agreement (Cohen, 1960: two judges that say no to 96 of 100 things agree
+// on most of them whatever they look at).
+//
+// The package knows no record and no model.
+package agree
+
+import "math"
+
+// Table counts what two judges said of the same things, yes or no.
+type Table struct {
+	Both    int `json:"both"`
+	Neither int `json:"neither"`
+	OnlyA   int `json:"only_first"`
+	OnlyB   int `json:"only_second"`
+}
+
+// Add counts one thing.
+func (t *Table) Add(a, b bool) {
+	switch {
+	case a && b:
+		t.Both++
+	case a:
+		t.OnlyA++
+	case b:
+		t.OnlyB++
+	default:
+		t.Neither++
+	}
+}
+
+// N is how many things were judged.
+func (t Table) N() int { return t.Both + t.Neither + t.OnlyA + t.OnlyB }
+
+// Agreement is the share on which both said the same, and its interval; 0 and [0,1]
+// of nothing.
+func (t Table) Agreement() (float64, [2]float64) {
+	k := t.Both + t.Neither
+	return share(k, t.N()), Wilson(k, t.N())
+}
+
+// Precision is the share of the second's yes that is the first's too, and its
+// interval: the first is taken for right.
+func (t Table) Precision() (float64, [2]float64) {
+	return share(t.Both, t.Both+t.OnlyB), Wilson(t.Both, t.Both+t.OnlyB)
+}
+
+// Recall is the share of the first's yes that the second found.
+func (t Table) Recall() (float64, [2]float64) {
+	return share(t.Both, t.Both+t.OnlyA), Wilson(t.Both, t.Both+t.OnlyA)
+}
+
+// Kappa is Cohen's kappa and its 95 % interval, from the large-sample standard error
+// of Fleiss, Cohen and Everitt (1969) in its simple form sqrt(po(1-po)/(n(1-pe)^2)). It
+// is 1 of perfect agreement, 0 of what chance gives, and NaN where it is not
+// defined: of nothing, and where both always say the same one thing.
+func (t Table) Kappa() (float64, [2]float64) {
+	n := float64(t.N())
+	if n == 0 {
+		return math.NaN(), [2]float64{-1, 1}
+	}
+	po := float64(t.Both+t.Neither) / n
+	a, b := float64(t.Both+t.OnlyA)/n, float64(t.Both+t.OnlyB)/n
+	pe := a*b + (1-a)*(1-b)
+	if pe == 1 {
+		return math.NaN(), [2]float64{-1, 1}
+	}
+	k := (po - pe) / (1 - pe)
+	half := z * math.Sqrt(po*(1-po)/(n*(1-pe)*(1-pe)))
+	return k, [2]float64{max(k-half, -1), min(k+half, 1)}
+}
+
+func share(k, n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return float64(k) / float64(n)
+}
+
+const z = 1.959964 // of 95 %
+
+// Wilson is the 95 % interval of a share k/n (Wilson, 1927); [0,1] of none.
+func Wilson(k, n int) [2]float64 {
+	if n == 0 {
+		return [2]float64{0, 1}
+	}
+	p, m := float64(k)/float64(n), float64(n)
+	mid := p + z*z/(2*m)
+	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return [2]float64{max(0, (mid-half)/(1+z*z/m)), min(1, (mid+half)/(1+z*z/m))}
+}
