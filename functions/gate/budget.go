@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 )
 
 // errPaused ends a run whose project has spent its budget: no failure, and no
@@ -82,8 +83,6 @@ func (m *Models) most(c *gru.Call) cost.Amount {
 	return a
 }
 
-// billed reports whether a call that failed may have been paid for: the server may
-// have read it. One that it refused was not.
-func billed(err error) bool {
-	return !fault.Is(err, fault.Exhausted) && !fault.Is(err, fault.Denied) && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid)
-}
+// billed reports whether a call that failed may have been paid for: the model may
+// have read it.
+func billed(err error) bool { return !endpoint.NotRun(err) }

@@ -7,8 +7,9 @@ import (
 
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/shared/cost"
-	"github.com/mneme-ai/mneme/shared/fault"
-	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
+	"github.com/mneme-ai/mneme/shared/llm/llmtest"
+	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
 )
 
 // TestBudget: no call is made that could break the day's budget; what was decided
@@ -59,34 +60,48 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetOfFailures: a call that was refused costs nothing; of one that may have
+// TestBudgetOfFailures: a call that no model read costs nothing; of one that may have
 // been answered the most that it can have cost is counted.
 func TestBudgetOfFailures(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		err     error
+		plays   []llmtest.Play
 		counted bool
 	}{
-		"a limit":      {fault.New(fault.Exhausted, "429"), false},
-		"broken off":   {fault.New(fault.Unavailable, "the connection broke off"), true},
-		"a wrong name": {fault.New(fault.NotFound, "no such model"), false},
+		"a limit":                   {[]llmtest.Play{llmtest.TooMany(""), llmtest.TooMany("")}, false},
+		"a full queue, then a name": {[]llmtest.Play{llmtest.QueueFull(), llmtest.UnknownModel()}, false},
+		"broken off":                {[]llmtest.Play{llmtest.BreaksOff()}, true},
+		"closed, then a limit":      {[]llmtest.Play{llmtest.Reset(), llmtest.TooMany(""), llmtest.TooMany("")}, true},
+		"an answer nobody reads":    {[]llmtest.Play{llmtest.InvalidJSON()}, true},
 	} {
-		m := &scripted{answer: func(int, llm.ChatRequest) (llm.ChatReply, error) { return llm.ChatReply{}, tc.err }}
-		w := modelWorld(t, functest.Options{Models: modelOf(m, nil), Now: func() time.Time { return modelDay }, Budget: func(string) cost.Budget { return cost.Budget{USD: 5} }})
-		es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", functest.Brief("s1", modelDay, 2)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		runs, err := w.Gate.Handle(t.Context(), es[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Gate.Handle(t.Context(), runs[0]); fault.KindOf(err) != fault.KindOf(tc.err) {
-			t.Errorf("%s: %v", name, err)
-		}
-		spent, err := cost.Spent(t.Context(), w.Log, "shop", modelDay)
-		if err != nil || (spent.USD > 0) != tc.counted {
-			t.Errorf("%s: %+v %v", name, spent, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := llmtest.New(t)
+			s.Play(tc.plays...)
+			ep, err := endpoint.Open(endpoint.Config{URL: s.URL, Kind: endpoint.OpenAI, MaxRetries: 1, FirstPause: time.Millisecond, MaxPause: 2 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := openaiapi.New(ep, openaiapi.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := modelWorld(t, functest.Options{Models: modelOf(client, nil), Now: func() time.Time { return modelDay }, Budget: func(string) cost.Budget { return cost.Budget{USD: 5} }})
+			es, err := w.Learn.Handle(t.Context(), w.Put("shop/a.jsonl", functest.Brief("s1", modelDay, 2)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, err := w.Gate.Handle(t.Context(), es[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Gate.Handle(t.Context(), runs[0]); err == nil || len(s.Calls()) < len(tc.plays)-1 {
+				t.Errorf("%d calls: %v", len(s.Calls()), err)
+			}
+			spent, err := cost.Spent(t.Context(), w.Log, "shop", modelDay)
+			if err != nil || (spent.USD > 0) != tc.counted {
+				t.Errorf("%+v %v", spent, err)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/cost"
@@ -36,8 +37,8 @@ var errCut = errors.New("the server cut a prompt")
 
 // decide makes the step over one chunk, call after call, and gathers its
 // records. A call that fails leaves the stream where it was.
-func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *gru.Part, m *Models, in gru.ChunkInput) error {
-	step := gru.Input{Config: cfg, Part: gp, Event: gru.ReadChunk{ChunkInput: in}}
+func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *gru.Part, m *Models, chunk gru.ReadChunk) error {
+	step := gru.Input{Config: cfg, Part: gp, Event: chunk}
 	at := w.next
 	for {
 		next, effects := gru.Step(at, step)
@@ -58,7 +59,7 @@ func (f *Function) decide(ctx context.Context, w *writer, cfg *gru.Config, gp *g
 		if call == nil {
 			return nil
 		}
-		reply, err := f.ask(ctx, w, m, call)
+		reply, err := f.ask(ctx, w, m, call, w.callKey(call, strconv.Itoa(w.next.T)))
 		if err != nil {
 			return err
 		}
@@ -76,11 +77,11 @@ func cut(recs []gru.Record) bool {
 	return false
 }
 
-// callKey names a call of the step that w would make next: all that the server
-// would be sent.
-func (w *writer) callKey(c *gru.Call) heldKey {
+// callKey names a call: all that the server would be sent, and when in the stream,
+// its step or "ahead".
+func (w *writer) callKey(c *gru.Call, when string) heldKey {
 	h := memory.SumString(fmt.Sprintf("%q %q %v %q %q %q", c.Model, c.Adapter, c.Sampling, c.Prompt.System, c.Prompt.User, c.Schema))
-	return heldKey{w.scrub, fmt.Sprintf("%s/%s/%d/%s", w.project, w.stream.Name, w.next.T, h)}
+	return heldKey{w.scrub, fmt.Sprintf("%s/%s/%s/%s", w.project, w.stream.Name, when, h)}
 }
 
 // answer is what a call was answered; raw is the redacted body, for the blob.
@@ -91,8 +92,7 @@ type answer struct {
 
 // ask performs one call and stores the raw reply. A call that was answered
 // before is not made again: at temperature 0 it would say the same.
-func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call) (gru.Reply, error) {
-	key := w.callKey(c)
+func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call, key heldKey) (gru.Reply, error) {
 	a, ok := f.answered.Get(key)
 	if !ok {
 		var err error

@@ -67,7 +67,7 @@ func (f *Function) again(ctx context.Context, w *writer, cfg *gru.Config, deadli
 		if err != nil {
 			return false, err
 		}
-		if err := f.decide(ctx, w, cfg, gp, m, in); err != nil {
+		if err := f.decide(ctx, w, cfg, gp, m, gru.ReadChunk{ChunkInput: in}); err != nil {
 			return false, err
 		}
 	}

@@ -85,14 +85,20 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 	return w.head, nil
 }
 
+// flushTime bounds the append of a slice that was cut off: one object of a store.
+const flushTime = 20 * time.Second
+
 // flushed appends what was decided before err ended the slice: where a model
 // decides, each decision was paid for.
 func (f *Function) flushed(ctx context.Context, w *writer, err error) (eventlog.Head, error) {
 	if w.models == nil {
 		return eventlog.Head{}, err
 	}
-	if e := w.flush(ctx); e != nil {
-		return eventlog.Head{}, e
+	// The event's time may be what ended it: what was paid for is kept all the same.
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if e := w.flush(keep); e != nil {
+		return eventlog.Head{}, errors.Join(e, err)
 	}
 	return w.head, f.stopped(ctx, w.project, w.stream.Name, w.models, err)
 }
@@ -170,18 +176,22 @@ func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line me
 		if err := ctx.Err(); err != nil {
 			return false, fault.As(fault.Unavailable, err)
 		}
-		if w.moved && f.cfg.Now().After(deadline) {
+		if w.moved && len(w.ahead) == 0 && f.cfg.Now().After(deadline) {
 			return false, nil
+		}
+		if m != nil {
+			read, err := f.chunk(ctx, w, cfg, m, p)
+			if err == nil {
+				err = f.decide(ctx, w, cfg, gp, m, read)
+			}
+			if err != nil {
+				return false, err
+			}
+			continue
 		}
 		in, err := f.input(ctx, w.scrub, w.project, p, w.next.Open.Next)
 		if err != nil {
 			return false, err
-		}
-		if m != nil {
-			if err := f.decide(ctx, w, cfg, gp, m, in); err != nil {
-				return false, err
-			}
-			continue
 		}
 		if err := w.take(ctx, func(s gru.State) (gru.State, []gru.Record) {
 			start := time.Now()
@@ -271,6 +281,7 @@ type writer struct {
 	ledger  *cost.Ledger
 	models  *Models // that decide; nil: the policy, or nothing was decided yet
 	looked  bool
+	ahead   map[int]*ahead // by chunk of the part at hand
 	cursor  replay.Cursor
 	next    gru.State
 	recs    []eventlog.Record

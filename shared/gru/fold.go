@@ -100,6 +100,9 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 				s.Open = &o
 				break
 			}
+			if r.Parallel > 1 && r.I%r.Parallel == 0 && r.Start == 0 {
+				o.Frozen = s.MemoryText // this step's memory comes after its gate
+			}
 			if o.Next, o.From = r.I+1, 0; r.More {
 				o.Next, o.From = r.I, r.End
 			}

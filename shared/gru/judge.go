@@ -37,6 +37,7 @@ type Judgement struct {
 func Judge(cfg *Config, p *Part, before State, in ChunkInput, from, to int) *Judging {
 	c := *cfg
 	m := *cfg.Model
+	m.Parallel = 0
 	if m.Rewrite == "" {
 		m.Rewrite = m.Name // only so that the gate is asked alone: it is never called
 	}
@@ -46,7 +47,7 @@ func Judge(cfg *Config, p *Part, before State, in ChunkInput, from, to int) *Jud
 	before.Pending = nil
 	j := &Judging{cfg: &c, part: p}
 	var effects []Effect
-	j.s, effects = Step(before, Input{Config: &c, Part: p, Event: ReadChunk{in}})
+	j.s, effects = Step(before, Input{Config: &c, Part: p, Event: ReadChunk{ChunkInput: in}})
 	j.take(effects)
 	if j.Next != nil && j.Next.to < to {
 		j.Next, j.done = nil, &Judgement{Code: ReasonWindow}

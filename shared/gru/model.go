@@ -29,6 +29,9 @@ type Model struct {
 	// JSON asks for a JSON object that follows Call.Schema in the place of tags. It
 	// is for servers that enforce it, and not for adapters, which know the tags.
 	JSON bool
+	// Parallel is how many gates are asked side by side; below 2 none. It needs a
+	// Rewrite model, which may be Name. See parallel.go.
+	Parallel int
 	// Prompt is the version of the wording, for an adapter that was trained on
 	// another than the newest; "" for that.
 	Prompt string
@@ -151,6 +154,8 @@ type Call struct {
 	score    *float64 // of the same
 	tooLong  string   // the candidate over the budget
 	asked    *Call    // the gate call that this rewrite follows
+	ahead    bool     // asked before its turn, with the memory before the batch
+	frozen   memory.SHA
 }
 
 // Reply is what a server answered: an input.

@@ -195,4 +195,7 @@ type OpenRun struct {
 	// that a chunk read in pieces is used once.
 	LastUsed int `json:"last_used,omitempty"`
 	Pending  int `json:"pending,omitempty"` // steps without a readable reply
+	// Frozen is the memory before the batch of gates that Next stands in, which are
+	// asked side by side; see parallel.go.
+	Frozen string `json:"frozen,omitempty"`
 }

@@ -40,7 +40,13 @@ type BeginPart struct{ At time.Time }
 
 // ReadChunk shows the chunk State.Open.Next; it is shown again, as a later
 // step, while State.Open.From says that pieces of it are left.
-type ReadChunk struct{ ChunkInput }
+type ReadChunk struct {
+	ChunkInput
+	// Ahead is the gate's call that was made before the chunk's turn, and Reply what
+	// it was answered; nil: the call is made now. See Ahead.
+	Ahead *Call
+	Reply Reply
+}
 
 // ModelReply answers the Call that the last step gave.
 type ModelReply struct{ Reply }
@@ -76,7 +82,7 @@ func Step(s State, in Input) (State, []Effect) {
 		s, recs = End(s, in.Config, in.Part, e.At)
 	case ReadChunk:
 		if in.Config.Model != nil {
-			return ask(s, in.Config, in.Part, e.ChunkInput)
+			return ask(s, in.Config, in.Part, e)
 		}
 		s, recs = StepChunk(s, in.Config, in.Part, e.ChunkInput)
 	case ModelReply:
@@ -92,7 +98,8 @@ func Step(s State, in Input) (State, []Effect) {
 }
 
 // ask begins a step that a model decides.
-func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
+func ask(s State, cfg *Config, p *Part, e ReadChunk) (State, []Effect) {
+	in := e.ChunkInput
 	c := &in.Chunk
 	if p := s.regating(); p != nil {
 		return askAgain(s, cfg, *p, in)
@@ -102,6 +109,10 @@ func ask(s State, cfg *Config, p *Part, in ChunkInput) (State, []Effect) {
 		eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
 		g := newModelGate(s, cfg, p, c, &eff, 0, len(c.Text))
 		return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
+	}
+	if a := e.Ahead; a != nil && a.in.Chunk.I == c.I && a.in.Chunk.SHA256 == c.SHA256 && s.Open.From == 0 {
+		s.Call = a
+		return answer(s, cfg, p, e.Reply)
 	}
 	call := &Call{Kind: CallDecide, Model: cfg.Model.Name, Attempt: 1, in: in, from: s.Open.From}
 	if cfg.Model.Rewrite != "" {
@@ -149,6 +160,9 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	}
 	follow := func(c Call, mem, complaint string) (State, []Effect) {
 		c.in, c.from, c.to, c.sofar, c.score = call.in, call.from, call.to, sofar, score
+		if c.Kind != CallGate { // a second question is asked with the present memory
+			c.ahead, c.frozen = call.ahead, call.frozen
+		}
 		return issue(s, cfg, &c, mem, complaint)
 	}
 	m := cfg.Model
@@ -275,6 +289,12 @@ func conclude(s State, cfg *Config, p *Part, call *Call, r Reply, sofar tally, d
 	g.PromptTokens, g.PromptTokensOwn, g.CompletionTokens = sofar.prompt, sofar.own, sofar.completion
 	g.LatencyMS, g.CostUSD = sofar.latency, sofar.cost
 	g.Neutralised = neutralised(c.Text[call.from:call.to], s.MemoryText)
+	if call.ahead && call.frozen != s.MemorySHA {
+		g.FrozenSHA = call.frozen
+		if call.frozen == "" {
+			g.FrozenSHA = memory.SumString("") // the memory was empty
+		}
+	}
 	g.TruncatedByServer = d.ReasonCode == ReasonTruncated
 	if candidate != "" && !d.Update {
 		g.CandidateSHA = memory.SumString(candidate)
@@ -288,6 +308,9 @@ func newModelGate(s State, cfg *Config, p *Part, c *memory.Chunk, eff *effective
 	sampling := m.Sampling
 	g.Policy, g.Model, g.Adapter, g.PromptVersion, g.Sampling = m.Policy, m.Name, m.Adapter, m.Version(), &sampling
 	g.Start, g.End, g.More = from, to, to < len(c.Text)
+	if cfg.parallel() {
+		g.Parallel = m.Parallel
+	}
 	if p := s.regating(); p != nil {
 		g.RegateOf, g.TotalT, g.More = p.T, s.toRegate(), to < p.End
 	}

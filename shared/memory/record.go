@@ -190,8 +190,13 @@ type Gate struct {
 	RegateOf          int       `json:"regate_of,omitempty"`
 	Neutralised       bool      `json:"neutralised,omitempty"` // reserved tags in the text were masked for the model
 	TruncatedByServer bool      `json:"truncated_by_server,omitempty"`
-	EvidenceDropped   int       `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
-	Ungrounded        int       `json:"ungrounded,omitempty"`       // sentences of the candidate dropped: they name what was not read
+	// Parallel is how many gates are asked side by side in this run, 0 for none: the
+	// first of a batch and those after it see the memory as it was before the batch,
+	// which FrozenSHA names where it is not that of MemoryBeforeSHA.
+	Parallel        int `json:"parallel,omitempty"`
+	FrozenSHA       SHA `json:"frozen_sha,omitempty"`
+	EvidenceDropped int `json:"evidence_dropped,omitempty"` // picks refused because no citation could be computed
+	Ungrounded      int `json:"ungrounded,omitempty"`       // sentences of the candidate dropped: they name what was not read
 	// Shingles stand for the picks that this stream does not keep and others may:
 	// with them it knows again what the memories of its project give out.
 	Shingles []string  `json:"shingles,omitempty"`

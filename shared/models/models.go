@@ -28,6 +28,7 @@
 //	  private: {gate: none}        # the built-in policy, no model
 //	prices:                        # US dollars for a million tokens
 //	  qwen/qwen-2.5-72b-instruct: {prompt: 0.12, completion: 0.39}
+//	parallel: 8                    # gates of a part asked side by side; left out: one after the other
 //	budgets:                       # of a project's calls in a day (UTC); default is for those not named
 //	  default: {usd: 1.50, tokens: 2000000}
 //
@@ -35,6 +36,7 @@
 package models
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -118,6 +120,7 @@ type Config struct {
 	Rerank    *Rerank           // nil: nothing is reranked
 	Prices    map[string]Price
 	Budgets   map[string]Budget // by project, or DefaultBudget
+	Parallel  int               // gates asked side by side; 0: one after the other
 	// FreeURLs lets a request name any base URL of this machine; it is no part of
 	// the file (MNEME_ALLOW_URLS).
 	FreeURLs bool
@@ -264,6 +267,10 @@ func Parse(name string, data []byte) (c Config, err error) {
 				return err
 			})
 		},
+		"parallel": func(n *strictyaml.Node) (err error) {
+			c.Parallel, err = number(f, n, "parallel", 2, maxInFlight)
+			return err
+		},
 		"budgets": func(n *strictyaml.Node) error { return c.budgets(f, n) },
 	}
 	checkVectors := c.vectors(f, all)
@@ -276,7 +283,22 @@ func Parse(name string, data []byte) (c Config, err error) {
 			return c, err
 		}
 	}
+	if err := c.wide(); err != nil {
+		return c, err
+	}
 	return c, c.priced()
+}
+
+// wide refuses gates side by side at an endpoint that takes fewer calls at a time:
+// they would wait for each other and nobody would know why.
+func (c *Config) wide() error {
+	for _, u := range c.Uses() {
+		if e, _ := c.Endpoint(u.Endpoint); c.Parallel > e.InFlight {
+			return fault.At(fault.Invalid, "endpoint "+e.Name, fmt.Sprintf("in_flight: %d, and a server that takes them (OLLAMA_NUM_PARALLEL; vLLM batches by itself)", c.Parallel),
+				"parallel is %d, and the endpoint takes %d calls at a time", c.Parallel, e.InFlight)
+		}
+	}
+	return nil
 }
 
 func endpoint(f strictyaml.File, n *strictyaml.Node) (e Endpoint, err error) {

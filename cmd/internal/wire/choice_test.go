@@ -391,13 +391,16 @@ func TestModelsOfARequestRefused(t *testing.T) {
 	}
 
 	for name, tc := range map[string]struct {
-		url, model, reason, hint string
+		url, model   string
+		budget       int
+		reason, hint string
 	}{
-		"no such model": {good.URL + "/v1", "large", "large is not there", "name one that the endpoint lists"},
-		"a redirect":    {away.URL + "/v1", "small", "points somewhere else", "redirects are not followed"},
-		"no key":        {"https://llm.example.org/v1", "small", "NOT_SET is empty", "set NOT_SET"},
+		"no such model":  {good.URL + "/v1", "large", 0, "large is not there", "name one that the endpoint lists"},
+		"a small window": {good.URL + "/v1", "small", 16384, "and the window has 12288", "a smaller memory budget"},
+		"a redirect":     {away.URL + "/v1", "small", 0, "points somewhere else", "redirects are not followed"},
+		"no key":         {"https://llm.example.org/v1", "small", 0, "NOT_SET is empty", "set NOT_SET"},
 	} {
-		status, l, out := ask(map[string]any{"model": tc.model, "gate_base_url": tc.url})
+		status, l, out := ask(map[string]any{"model": tc.model, "gate_base_url": tc.url, "memory_budget": tc.budget})
 		if status != http.StatusOK || l.Status != "refused" || !strings.Contains(l.Reason, tc.reason) || !strings.Contains(l.Hint, tc.hint) || l.ChunksUsed != 0 || strings.Contains(out, "key-of") {
 			t.Errorf("%s: %d %s", name, status, out)
 		}
@@ -465,5 +468,21 @@ func TestAllowURLs(t *testing.T) {
 	env["MNEME_ALLOW_URLS"] = "yes"
 	if _, err := wire.ModelsFromEnv(getenv); err == nil || !strings.Contains(err.Error(), "MNEME_ALLOW_URLS") {
 		t.Errorf("another value: %v", err)
+	}
+}
+
+// TestFnReadsModels: on a cluster gate calls the models, and learn knows which a
+// request may name.
+func TestFnReadsModels(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"MNEME_GATE_MODEL": "small", "MNEME_S3_ENDPOINT": "http://127.0.0.1:9000", "MNEME_S3_ACCESS_KEY": "a", "MNEME_S3_SECRET_KEY": "b", "MNEME_TENANT_KEY": "a tenant key, sixteen bytes"}
+	for name, want := range map[string]bool{"learn": true, "gate": true, "embed": false} {
+		c, err := wire.FnFromEnv(name, func(k string) string { return env[k] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Models.Gate != nil; got != want {
+			t.Errorf("%s reads the models that decide: %v", name, got)
+		}
 	}
 }

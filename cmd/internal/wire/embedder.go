@@ -20,16 +20,12 @@ import (
 // neededBy is the part of the configuration whose endpoints a function calls, and
 // whose keys it must have. gate answers the doctor, which looks at all of them.
 func neededBy(function string, c models.Config) models.Config {
-	if function == "gate" {
-		return c
-	}
-	c.Gate, c.Rewrite, c.Projects, c.FreeURLs = nil, nil, nil, false
 	switch function {
-	case "query":
+	case "gate", "query":
 	case "embed":
 		c.Rerank = nil
-	default:
-		c.Embed, c.Rerank, c.Endpoints = nil, nil, nil
+	default: // learn and project call nobody
+		return models.Config{}
 	}
 	return c
 }

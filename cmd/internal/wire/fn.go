@@ -58,6 +58,9 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	c.getenv = getenv
 	var badModels error
 	c.Models, badModels = ModelsFromEnv(getenv)
+	if name != "gate" && name != "learn" { // the others know of vectors alone
+		c.Models.Gate, c.Models.Rewrite, c.Models.Projects, c.Models.FreeURLs = nil, nil, nil, false
+	}
 	return c, errors.Join(err, badModels, c.Validate())
 }
 

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -310,6 +312,12 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 	if out.Prompt != "" { // the wording says which form it is of
 		out.JSON = slices.Contains(gru.PromptVersions(true), out.Prompt)
 	}
+	if n := m.cfg.Parallel; n > 1 {
+		out.Policy, out.Parallel = fmt.Sprintf("model/parallel-%d", n), n
+		if out.Rewrite == "" { // the gate's question alone can be asked ahead
+			out.Rewrite, out.RewriteAdapter = out.Name, out.Adapter
+		}
+	}
 	out.ReplyTokens = min(replyTokens, out.WindowTokens/4)
 	found.Model = out
 	return found, nil
@@ -380,6 +388,10 @@ func (m *modelServers) plan(project string, pick *models.Pick) *gate.Plan {
 		p.Measured = p.Measured && ok && r.TokenFactor > 0
 		p.Model.TokenFactor = min(p.Model.TokenFactor, r.TokenFactor)
 		p.Model.TemplateTokens = max(p.Model.TemplateTokens, r.TemplateTokens)
+	}
+	if m.cfg.Parallel > 1 {
+		p.Model.Policy = fmt.Sprintf("model/parallel-%d", m.cfg.Parallel)
+		p.Model.Rewrite = cmp.Or(p.Model.Rewrite, p.Model.Name)
 	}
 	if p.Model.Prompt != "" {
 		p.Model.JSON = slices.Contains(gru.PromptVersions(true), p.Model.Prompt)

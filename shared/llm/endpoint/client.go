@@ -142,16 +142,16 @@ var (
 )
 
 // attempt is one request and its whole answer; again says that the same request
-// may be sent once more.
+// may be sent once more. An error that is notRun came before the model was.
 func (c *Client) attempt(ctx context.Context, class Class, method string, u *url.URL, body []byte) (_ answer, again bool, _ error) {
 	if err := ctx.Err(); err != nil {
-		return answer{}, false, c.gaveUp(ctx)
+		return answer{}, false, notRun{c.gaveUp(ctx)}
 	}
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return answer{}, false, c.gaveUp(ctx)
+		return answer{}, false, notRun{c.gaveUp(ctx)}
 	}
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -190,7 +190,7 @@ func (c *Client) attempt(ctx context.Context, class Class, method string, u *url
 	}
 	if resp.StatusCode/100 != 2 {
 		e, again := c.judge(resp.StatusCode, resp.Header, data, modelOf(body))
-		return answer{}, again, e
+		return answer{}, again, notRun{e}
 	}
 	return answer{resp.StatusCode, resp.Header, data}, false, nil
 }

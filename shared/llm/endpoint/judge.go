@@ -202,6 +202,14 @@ func (c *Client) Unreadable(what string) error {
 // unreached gives a failure of the network its kind. Its own text may quote what
 // a server sent, so only the cause is named.
 func (c *Client) unreached(err error) (error, bool) {
+	e, again, sent := c.unreachedBy(err)
+	if !sent {
+		return notRun{e}, again
+	}
+	return e, again
+}
+
+func (c *Client) unreachedBy(err error) (_ error, again, sent bool) {
 	e := &fault.Error{Kind: fault.Unavailable, Where: c.c.Name, Msg: "the connection failed"}
 	var dns *net.DNSError
 	var cert *x509.UnknownAuthorityError
@@ -209,24 +217,24 @@ func (c *Client) unreached(err error) (error, bool) {
 	switch {
 	case errors.Is(err, errRefused):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to a link-local address, which is not called", "look at the endpoint's URL and at the name server"
-		return e, false
+		return e, false, false
 	case errors.Is(err, errElsewhere):
 		e.Kind, e.Msg, e.Hint = fault.Invalid, "the name leads to another machine", "configure the endpoint: without that only this machine is called"
-		return e, false
+		return e, false, false
 	case errors.As(err, &dns):
 		e.Msg, e.Hint = "the name of the server is not known", "look at the endpoint's URL"
-		return e, dns.IsTemporary && !dns.IsNotFound
+		return e, dns.IsTemporary && !dns.IsNotFound, false
 	case errors.As(err, &cert), errors.As(err, &host):
 		e.Msg, e.Hint = "the server's certificate is not trusted", "look at the endpoint's URL and the machine's certificates"
-		return e, false
+		return e, false, false
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Msg, e.Hint = "nothing listens there", "start the server (ollama serve), or correct the endpoint's URL"
-		return e, true
+		return e, true, false
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Msg = "the connection was closed without an answer"
-		return e, true
+		return e, true, true
 	}
-	return e, false
+	return e, false, true
 }
 
 // Fault gives an error of HTTP's client its kind: the one found inside, where
@@ -236,10 +244,26 @@ func (c *Client) Fault(ctx context.Context, err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*fault.Error](err); ok {
+		if NotRun(err) {
+			return notRun{e}
+		}
 		return e
 	}
 	if ctx.Err() != nil {
 		return c.gaveUp(ctx)
 	}
 	return c.Unreadable("it does not decode") // the library's error may quote it
+}
+
+// notRun marks the error of a request that no model has read: it was refused, or never
+// reached the server. Nobody pays for it.
+type notRun struct{ error }
+
+func (n notRun) Unwrap() error { return n.error }
+
+// NotRun reports whether no model has read what failed with err, so that it costs
+// nothing. Of a request that was sent several times that is true of all.
+func NotRun(err error) bool {
+	_, ok := errors.AsType[notRun](err)
+	return ok
 }

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,11 +22,13 @@ func (c *Client) send(ctx context.Context, class Class, method string, u *url.UR
 	pauses := backoff.NewExponentialBackOff() // each pause is off by up to half
 	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = c.c.FirstPause, 2, c.c.MaxPause
 	var last error
+	ran := false // by one of the attempts
 	a, err := backoff.Retry(ctx, func() (answer, error) {
 		a, again, err := c.attempt(ctx, class, method, u, body)
 		if last = err; err == nil {
 			return a, nil
 		}
+		ran = ran || !NotRun(err)
 		wait := fault.RetryAfterOf(err)
 		switch {
 		case !again || wait > c.c.MaxPause:
@@ -39,7 +42,12 @@ func (c *Client) send(ctx context.Context, class Class, method string, u *url.UR
 	case err == nil:
 		return a, nil
 	case ctx.Err() != nil:
-		return answer{}, c.gaveUp(ctx)
+		last = c.gaveUp(ctx)
+	}
+	if e, ok := errors.AsType[notRun](last); ok && ran {
+		last = e.error
+	} else if !ok && !ran {
+		last = notRun{last} // given up between two attempts
 	}
 	return answer{}, last
 }
