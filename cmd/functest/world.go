@@ -78,6 +78,8 @@ type Options struct {
 	Batch      int
 	Wait       time.Duration // of POST /memory/learn
 	LegTimeout time.Duration
+	Reranker   llm.Reranker
+	RerankTop  int
 	Sweep      time.Duration // learn's budget of one sweep
 	PartBytes  int           // of one part's chunk records
 	Now        func() time.Time
@@ -204,7 +206,7 @@ func New(t testing.TB, o Options) *World {
 	must(err)
 	w.Query, err = query.New(query.Config{
 		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
-		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout,
+		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
 	})
 	must(err)
 	return w

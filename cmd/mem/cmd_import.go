@@ -214,7 +214,7 @@ func (a *app) printPlan(dir string, plans map[string]*importPlan, names []string
 	if len(estimates) == 0 {
 		fmt.Fprintln(a.out, "The text goes to this Mneme only; secrets are redacted before it is stored; no model is called, so it costs nothing.")
 	} else {
-		fmt.Fprintln(a.out, "The text goes to this Mneme, and from there, with secrets redacted, to the models that decide:")
+		fmt.Fprintln(a.out, "The text goes to this Mneme, and from there, with secrets redacted, to these models:")
 		for _, e := range estimates {
 			a.printEstimate(e)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru/gateeval"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/preflight"
 	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
@@ -277,9 +279,8 @@ func (a *app) doctorModels(ctx context.Context, c *client, add func(check string
 		add("models", fault.At(fault.Unavailable, "", found.Hint, "%s", found.Error), "")
 		return
 	}
-	if len(found.Models) == 0 {
+	if !slices.ContainsFunc(found.Models, func(r preflight.Result) bool { return r.Use == "" }) {
 		add("models", nil, "none: the built-in policy "+found.Policy+" decides")
-		return
 	}
 	for _, m := range found.Models {
 		for _, f := range m.Findings {
@@ -291,7 +292,7 @@ func (a *app) doctorModels(ctx context.Context, c *client, add func(check string
 			if f.OK && f.Cure != "" {
 				good += " (" + f.Cure + ")"
 			}
-			add("model "+f.Check, err, good)
+			add(cmp.Or(m.Use, "model")+" "+f.Check, err, good)
 		}
 	}
 }
@@ -311,7 +312,7 @@ func (a *app) doctor(ctx context.Context) error {
 		add("tokenizer", fault.New(fault.Corrupt, "counts wrong"), "")
 	}
 	space, err := wire.EmbeddingSpace()
-	add("embedding", err, fmt.Sprintf("%s, %d dimensions, space %s", space.Model, space.Dims, space.ID))
+	add("embedding", err, fmt.Sprintf("%s, %d dimensions, space %s; where no server is configured to embed", space.Model, space.Dims, space.ID))
 	c, err := a.client()
 	if add("server", err, "addresses found") {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -320,7 +321,8 @@ func (a *app) doctor(ctx context.Context) error {
 		if err == nil {
 			err = resp.Body.Close()
 		}
-		if add("api", err, c.base+" answers") {
+		answers := add("api", err, c.base+" answers")
+		if answers {
 			var st struct {
 				Pending map[string]any `json:"pending"`
 			}
@@ -342,10 +344,12 @@ func (a *app) doctor(ctx context.Context) error {
 				}
 			}
 			add("schemas", err, fmt.Sprintf("%d, all read", len(schemas.Schemas)))
-			a.doctorModels(ctx, c, add)
 		}
 		if a.getenv("MNEME_URL") == "" || a.dir != "" {
 			add("s3 endpoint", wire.ProbeS3(ctx, a.folder()), "answers, and takes the key")
+		}
+		if answers {
+			a.doctorModels(ctx, c, add) // last: the first look may load a model for minutes
 		}
 	}
 	bad := false

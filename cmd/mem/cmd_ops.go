@@ -45,6 +45,9 @@ func (a *app) cmdVerify() *cobra.Command {
 				for _, p := range v.Problems {
 					fmt.Fprintln(a.out, "problem:", p)
 				}
+				if n := v.Counts["without_vector"]; n > 0 {
+					fmt.Fprintf(a.out, "%d passages have no vector, as a model had none for them: they are found by their words alone\n", n)
+				}
 				if v.OK {
 					fmt.Fprintln(a.out, "ok")
 				}

@@ -196,19 +196,30 @@ func (a *app) printHistogram(plans []chunkPlan) {
 	}
 }
 
+// sent says what of a text goes to a model that does not get all of it. What
+// embedding and reranking cost is in no estimate.
+var sent = map[string]string{
+	"rewrite": ", chunks whose gate is open only",
+	"embed":   ", what is kept, and questions",
+	"rerank":  ", what a question finds",
+}
+
 // printEstimate says where text goes and what it costs.
 func (a *app) printEstimate(e gate.Estimate) {
 	if len(e.Sends) == 0 {
 		fmt.Fprintf(a.out, "project %s: %d questions over %d chunks by the built-in policy %s: no model is called, it costs nothing, the text goes to this Mneme only\n", e.Project, e.Questions, e.Chunks, e.Policy)
 		return
 	}
-	fmt.Fprintf(a.out, "project %s: %d questions over %d chunks of %d tokens\n", e.Project, e.Questions, e.Chunks, e.Tokens)
+	decided := ""
+	if !slices.ContainsFunc(e.Sends, func(d gate.Destination) bool { return d.Use == "gate" }) {
+		decided = ", by the built-in policy " + e.Policy
+	}
+	fmt.Fprintf(a.out, "project %s: %d questions over %d chunks of %d tokens%s\n", e.Project, e.Questions, e.Chunks, e.Tokens, decided)
 	for _, d := range e.Sends {
-		note := ""
-		if d.Use == "rewrite" {
-			note = ", chunks whose gate is open only"
-		}
-		fmt.Fprintf(a.out, "  %-8s %s at %s (%s)%s\n", d.Use, d.Model, d.Endpoint, d.URL, note)
+		fmt.Fprintf(a.out, "  %-8s %s at %s (%s)%s\n", d.Use, d.Model, d.Endpoint, d.URL, sent[d.Use])
+	}
+	if decided != "" {
+		return
 	}
 	r := e.Estimate
 	fmt.Fprintf(a.out, "  %d to %d calls, %s to %s prompt tokens, %s to %s completion tokens, $%.4f to $%.4f", r.Low.Calls, r.High.Calls,

@@ -4,14 +4,17 @@
 //
 // Invariant: vectors are written once and belong to the log bucket, so that a
 // rebuild makes no model call. Segments are embedded strictly in order and the
-// existence of an object is the only mark of "done".
+// existence of an object is the only mark of "done". A text that the model has no
+// vector for stops nothing: its passage is on record as one without.
 //
 // The package writes no index and knows no model beyond the Embedder port.
 package embed
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +26,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/projection"
 )
@@ -40,8 +44,9 @@ type Config struct {
 
 // Function is the embed function.
 type Function struct {
-	cfg   Config
-	calls atomic.Int64
+	cfg     Config
+	calls   atomic.Int64
+	without atomic.Int64
 
 	mu   sync.Mutex
 	done map[string]int64 // project/stream -> last seq with vectors, as far as known
@@ -66,6 +71,10 @@ func (f *Function) Name() string { return "embed" }
 
 // Calls is how many Embed calls were made since the process started.
 func (f *Function) Calls() int64 { return f.calls.Load() }
+
+// Without is how many passages the model had no vector for since the process
+// started.
+func (f *Function) Without() int64 { return f.without.Load() }
 
 // Handle serves run.ended and sweep.requested.
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
@@ -98,11 +107,13 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 		return nil, err
 	}
 	start := done
+	var bad refused
+	defer func() { bad.log(ctx, f.cfg.Logger, project, stream, space) }()
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, done) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := f.vectors(ctx, &seg)
+		v, why, err := f.vectors(ctx, &seg)
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +122,8 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 		}
 		done = seg.Header.Seq
 		f.remember(project, stream, done)
+		f.without.Add(int64(len(v.Without)))
+		bad.add(len(v.Without), len(v.Passages), why)
 	}
 	if done == start {
 		return nil, nil
@@ -143,10 +156,34 @@ func (f *Function) prune(ctx context.Context, project, stream, scrub string, aft
 	return nil
 }
 
+// refused counts, over the segments of one delivery, the passages without a
+// vector.
+type refused struct {
+	without, of int
+	first       error
+}
+
+func (r *refused) add(without, with int, why error) {
+	r.without, r.of = r.without+without, r.of+without+with
+	if r.first == nil {
+		r.first = why
+	}
+}
+
+// log says it once a delivery; an error of the model names no text.
+func (r *refused) log(ctx context.Context, l *slog.Logger, project, stream, space string) {
+	if r.without > 0 {
+		l.WarnContext(ctx, "passages without a vector", slog.String("project", project), slog.String("stream", stream), slog.String("space", space),
+			slog.Int("without", r.without), slog.Int("of", r.of), slog.Any("err", r.first))
+	}
+}
+
 // vectors embeds the passages that the segment states, each once, but for
-// memories that it replaces again.
-func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (eventlog.Vectors, error) {
-	v := eventlog.Vectors{Dims: f.cfg.Embedder.Space().Dims}
+// memories that it replaces again. why is the error of the first that has none.
+func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventlog.Vectors, why, _ error) {
+	space := f.cfg.Embedder.Space()
+	v := eventlog.Vectors{Dims: space.Dims}
+	var ids []memory.SHA
 	var texts []string
 	seen := map[memory.SHA]bool{}
 	nodes := projection.Nodes(seg, nil)
@@ -158,7 +195,7 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (eventlog
 		for _, p := range index.PassagesOf(&nodes[i]) {
 			if !seen[p.ID] {
 				seen[p.ID] = true
-				v.Passages = append(v.Passages, p.ID)
+				ids = append(ids, p.ID)
 				texts = append(texts, p.Embed)
 			}
 		}
@@ -167,22 +204,35 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (eventlog
 	for len(texts) > 0 {
 		n := min(len(texts), f.cfg.Batch)
 		rows, err := f.cfg.Embedder.Embed(ctx, texts[:n])
-		if err != nil {
-			return v, err
+		bad, partly := errors.AsType[*embedding.BadTexts](err)
+		if err != nil && !partly {
+			return v, nil, &modelError{err}
 		}
 		f.calls.Add(1)
-		if len(rows) != n {
-			return v, fault.New(fault.Unavailable, "the embedder gave %d vectors for %d texts", len(rows), n)
-		}
-		for _, r := range rows {
-			if len(r) != v.Dims {
-				return v, fault.New(fault.Corrupt, "the embedder gave %d dimensions, its space has %d", len(r), v.Dims)
+		if partly {
+			rows = bad.Vectors
+			if why == nil {
+				why = bad.Err
 			}
+		}
+		if len(rows) != n {
+			return v, nil, &modelError{fault.New(fault.Unavailable, "the embedder gave %d vectors for %d texts", len(rows), n)}
+		}
+		for i, r := range rows {
+			switch {
+			case partly && slices.Contains(bad.Index, i):
+				v.Without = append(v.Without, ids[i])
+				continue
+			case len(r) != v.Dims:
+				return v, nil, &modelError{fault.At(fault.Corrupt, "model "+space.Model, "vectors of another size are another space: set the dimensions anew and let it be filled",
+					"the embedder gave %d dimensions, its space has %d", len(r), v.Dims)}
+			}
+			v.Passages = append(v.Passages, ids[i])
 			v.Rows = append(v.Rows, r...)
 		}
-		texts = texts[n:]
+		ids, texts = ids[n:], texts[n:]
 	}
-	return v, nil
+	return v, why, nil
 }
 
 // last is the stream's last segment with vectors.
@@ -243,11 +293,20 @@ func (f *Function) Behind(ctx context.Context) (int, error) {
 	return len(b), err
 }
 
+// modelError is an error of the embedder: the log is well.
+type modelError struct{ err error }
+
+func (e *modelError) Error() string { return e.err.Error() }
+func (e *modelError) Unwrap() error { return e.err }
+
 // sweepers is how many streams a sweep embeds side by side.
 const sweepers = 2
 
 // sweep embeds what no event announced. One stream that cannot be embedded does
-// not hold up the others; the first error brings the sweep back.
+// not hold up the others; the first error brings the sweep back. A model that is
+// down or wrong does not: the next sweep asks it again, the stream stays behind for
+// all to see, and its own event is delivered again or is the dead letter, once,
+// where each sweep of a long night would be another.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	behind, err := f.behind(ctx)
 	if err != nil {
@@ -260,6 +319,10 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	for _, b := range behind {
 		g.Go(func() error {
 			es, err := f.stream(ctx, b[0], b[1])
+			if _, ok := errors.AsType[*modelError](err); ok && ctx.Err() == nil {
+				f.cfg.Logger.WarnContext(ctx, "stream not embedded; the next sweep tries again", slog.String("project", b[0]), slog.String("stream", b[1]), slog.Any("err", err))
+				err = nil
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			out = append(out, es...)

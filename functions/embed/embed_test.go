@@ -13,10 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mneme-ai/mneme/cmd/functest"
+	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/embedding"
+	"github.com/mneme-ai/mneme/shared/llm/endpoint"
+	"github.com/mneme-ai/mneme/shared/llm/llmtest"
+	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore/memstore"
@@ -232,6 +237,141 @@ type changed struct {
 func (c changed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	v, err := c.Embedder.Embed(ctx, texts)
 	return c.f(v), err
+}
+
+// TestBadTextsStopNothing: a text that the model has no vector for leaves the
+// others theirs. Its passage is on record as one without, found by its words, and
+// a rebuild and a verification take it for what it is.
+func TestBadTextsStopNothing(t *testing.T) {
+	t.Parallel()
+	table, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &nan{table: table}
+	e, err := embedding.New(src, embedding.Config{Model: "m", Dims: table.Space().Dims, Count: functest.Coarse, DenseWeight: 0.6, Floor: 0.4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := functest.New(t, functest.Options{Embedder: e})
+	w.Ask("shop", "decisions")
+	w.Learned("shop/0.jsonl", functest.Session("s0", day,
+		functest.User("We decided to cap retries at 5 attempts, because the upstream bans us after that."), functest.Assistant("Noted."),
+		functest.User("We decided to keep the zorbulator at 7 turns, because more would break it."), functest.Assistant("Noted."),
+		functest.User("From now on the cache TTL is 10 minutes, never longer, since stale prices cost us an incident."), functest.Assistant("Noted.")))
+	var with, without int
+	for seq := int64(1); ; seq++ {
+		v, ok, err := w.Log.Vectors(t.Context(), "shop", w.Space.ID, stream, seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		with, without = with+len(v.Passages), without+len(v.Without)
+	}
+	if with < 2 || without < 1 || int64(without) != w.Embed.Without() {
+		t.Fatalf("%d with a vector, %d without, %d counted", with, without, w.Embed.Without())
+	}
+	ask := func(w *functest.World, q string) query.Answer {
+		t.Helper()
+		a, err := w.Query.Ask(t.Context(), query.Request{Query: q, Levels: []memory.Level{memory.L0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	check := func(w *functest.World) {
+		t.Helper()
+		if a := ask(w, "how many turns for the zorbulator?"); len(a.Results) == 0 || !strings.Contains(a.Results[0].Text, "zorbulator") || a.Results[0].Components.Lexical == 0 {
+			t.Errorf("by its words: %+v", a)
+		}
+		if a := ask(w, "after how many attempts are retries capped?"); len(a.Results) == 0 || a.Results[0].Components.Cosine < 0.4 {
+			t.Errorf("its neighbour, by meaning: %+v", a)
+		}
+	}
+	check(w)
+	before, asked := w.Hashes(), src.asked.Load()
+	if _, err := w.Project.Rebuild(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if src.asked.Load() != asked {
+		t.Error("the rebuild asks the model")
+	}
+	if diff := cmp.Diff(before, w.Hashes()); diff != "" { // fails on every problem that verify finds
+		t.Errorf("rebuilt (-before +after):\n%s", diff)
+	}
+	check(w)
+}
+
+// nan is a model whose vector of one word is no number.
+type nan struct {
+	table *static.Embedder
+	asked atomic.Int64
+}
+
+func (n *nan) Vectors(ctx context.Context, _ string, texts []string, _ int) ([][]float32, error) {
+	n.asked.Add(1)
+	for _, t := range texts {
+		if strings.Contains(t, "keep the zorbulator") { // a server fails the batch, as it cannot write NaN
+			return nil, fault.New(fault.Invalid, "the model's vector is not a number")
+		}
+	}
+	return n.table.Embed(ctx, texts)
+}
+
+// TestServerDown: what is down leaves the segment as it was, and the next delivery
+// does it.
+func TestServerDown(t *testing.T) {
+	t.Parallel()
+	s := llmtest.New(t)
+	ep, err := endpoint.Open(endpoint.Config{URL: s.URL, Kind: endpoint.OpenAI, MaxRetries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := openaiapi.New(ep, openaiapi.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(dims int) llm.Embedder {
+		e, err := embedding.New(src, embedding.Config{Model: llmtest.Model, Dims: dims, Count: functest.Coarse})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	w := world(t, functest.Options{Embedder: open(llmtest.Dims)})
+	gated(t, w, 1)
+	s.Play(llmtest.Status(503, "loading"))
+	if _, err := w.Embed.Handle(t.Context(), ended(1)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("%v", err)
+	}
+	// Its sweeps are no dead letters, and what is behind is seen.
+	s.Play(llmtest.Status(503, "loading"))
+	sweep := event.New(event.SweepRequested, "test", event.Sweep{Tenant: functest.Tenant, At: "2026-03-01T12:00:00Z"})
+	if out, err := w.Embed.Handle(t.Context(), sweep); err != nil || len(out) != 0 {
+		t.Errorf("%v %v", out, err)
+	}
+	if n, err := w.Embed.Behind(t.Context()); n != 1 || err != nil {
+		t.Errorf("behind %d %v", n, err)
+	}
+	if v := vectors(t, w); len(v) != 0 {
+		t.Errorf("written by a server that is down: %v", v)
+	}
+	if out, err := w.Embed.Handle(t.Context(), ended(1)); err != nil || len(out) != 1 {
+		t.Errorf("%v %v", out, err)
+	}
+	if v := vectors(t, w); len(v) != 1 {
+		t.Errorf("%v", v)
+	}
+	// Configured for another length, nothing is written, and the error says so.
+	other := world(t, functest.Options{From: w, Embedder: open(llmtest.Dims + 1)})
+	if _, err := other.Embed.Handle(t.Context(), ended(1)); !fault.Is(err, fault.Corrupt) || !strings.Contains(fault.HintOf(err), "dimensions") {
+		t.Errorf("%v (%s)", err, fault.HintOf(err))
+	}
+	if v := vectors(t, w); len(v) != 1 {
+		t.Errorf("vectors of another length are written: %v", v)
+	}
 }
 
 // TestSweepGoesOn: one stream that cannot be read does not hold up the others.

@@ -25,7 +25,7 @@ type Plan struct {
 
 // Destination is where texts of a project go.
 type Destination struct {
-	Use      string `json:"use"` // gate, rewrite
+	Use      string `json:"use"` // gate, rewrite, embed, rerank
 	Endpoint string `json:"endpoint"`
 	URL      string `json:"url"`
 	Model    string `json:"model"`
@@ -94,7 +94,7 @@ func (f *Function) postEstimate(w http.ResponseWriter, r *http.Request) {
 const seenSteps = 400
 
 func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, error) {
-	e := Estimate{Project: b.Project, Policy: f.cfg.Policy.Name(), Sends: []Destination{}}
+	e := Estimate{Project: b.Project, Policy: f.cfg.Policy.Name(), Sends: append([]Destination{}, f.cfg.Sends...)}
 	scrub, err := f.scrubbed(ctx, b.Project)
 	if err != nil {
 		return e, err
@@ -127,7 +127,7 @@ func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, e
 		return e, nil
 	}
 	m := &plan.Model
-	e.Policy, e.Sends = m.Policy, plan.Sends
+	e.Policy, e.Sends = m.Policy, slices.Concat(plan.Sends, e.Sends)
 	seen, err := f.seen(ctx, b.Project, m.Name)
 	if err != nil {
 		return e, err

@@ -50,13 +50,16 @@ type Config struct {
 	Picked func(ctx context.Context, project string, p *models.Pick) (*Models, error)
 	// Pick resolves what a request says of models; nil: no endpoint is configured.
 	Pick func(project string, r models.Request) (*models.Pick, error)
-	// Doctor gives what the preflight found of each model, good or not.
+	// Doctor gives what the preflight found of each model, good or not; also of those
+	// that embed and rerank.
 	Doctor func(ctx context.Context) ([]preflight.Result, error)
 	// Budget bounds what a project's model calls cost in a day; nil: nothing does.
 	Budget func(project string) cost.Budget
 	// Plan says what would decide in a project, or by a pick, without a look at any
 	// server; nil, or nil for the project: Policy.
-	Plan    func(project string, p *models.Pick) *Plan
+	Plan func(project string, p *models.Pick) *Plan
+	// Sends is where texts go whatever decides: to be embedded and reranked.
+	Sends   []Destination
 	Count   func(string) int    // Qwen2.5 tokens
 	Redact  func(string) string // the present rules; see gru.Config
 	Logger  *slog.Logger

@@ -28,7 +28,8 @@ func (f *Function) Routes(mux *http.ServeMux) {
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the
-// preflight found. A look at the servers that is recent is not repeated.
+// preflight found of it and of the models that embed and rerank. A look at the
+// servers that is recent is not repeated.
 type ModelsFound struct {
 	Policy string             `json:"policy"` // of what decides: extractive/…, model/full, model/split
 	Models []preflight.Result `json:"models"`

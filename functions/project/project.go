@@ -201,9 +201,12 @@ func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *proje
 		return b, false, err
 	}
 	b.Nodes = projection.Nodes(seg, gone)
-	b.Vectors = make(map[memory.SHA][]float32, len(v.Passages))
+	b.Vectors = make(map[memory.SHA][]float32, len(v.Passages)+len(v.Without))
 	for i, id := range v.Passages {
 		b.Vectors[id] = v.Row(i)
+	}
+	for _, id := range v.Without { // the zero vector is near nothing, and says that none was forgotten
+		b.Vectors[id] = make([]float32, v.Dims)
 	}
 	return b, true, nil
 }

@@ -55,6 +55,9 @@ type Components struct {
 	Cosine         float64 `json:"cosine"`
 	BM25           float64 `json:"bm25"`
 	IDFShare       float64 `json:"idf_share"`
+	// Rerank is the cross-encoder's score, by which the result has its place; of
+	// results that one looked at.
+	Rerank *float64 `json:"rerank,omitempty"`
 }
 
 // Citation is a span of DESIGN section 5 with its quote.

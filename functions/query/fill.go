@@ -11,8 +11,9 @@ import (
 	"github.com/mneme-ai/mneme/shared/rank"
 )
 
-// fill turns ranked ids into results: two round trips, whatever their number.
-func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, limit int, serving map[string]bool, collapse bool) error {
+// fill turns ranked ids into results: two round trips, whatever their number, and
+// one to the reranker between them.
+func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, limit int, serving map[string]bool, collapse, rerank bool) error {
 	ids := make([]memory.SHA, len(fused))
 	for i := range fused {
 		ids[i] = fused[i].ID
@@ -24,6 +25,7 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 	var keep []rank.Fused
 	also := map[memory.SHA][]string{}
 	first := map[string]memory.SHA{}
+	same := map[memory.SHA]memory.SHA{} // a repeat, and who stands for it
 	for _, r := range fused {
 		n := nodes[r.ID]
 		if n == nil || !serving[n.Project+"/"+n.Stream] || collapse && restsOn(n, nodes) {
@@ -33,13 +35,18 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 		key := n.Project + "/" + string(n.Level) + "/" + string(n.TextSHA)
 		if id, ok := first[key]; ok {
 			also[id] = append(also[id], n.QueryID)
+			same[r.ID] = id
 			continue
 		}
 		first[key] = r.ID
-		if len(keep) < limit {
-			keep = append(keep, r)
+		keep = append(keep, r)
+	}
+	if rerank && f.cfg.Reranker != nil {
+		if keep, err = f.rerank(ctx, a, text, keep, nodes, same); err != nil {
+			return err
 		}
 	}
+	keep = keep[:min(len(keep), limit)]
 	kept := make([]memory.SHA, len(keep))
 	for i := range keep {
 		kept[i] = keep[i].ID
@@ -69,6 +76,9 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 				Cosine: r.Cosine, BM25: r.BM25, IDFShare: r.IDFShare,
 			},
 			Citations: []Citation{},
+		}
+		if r.Reranked {
+			res.Components.Rerank = &r.Rerank
 		}
 		if n.Level == memory.LevelRaw {
 			res.QueryID = ""

@@ -4,7 +4,8 @@
 // Invariant: scope comes from the credential; an empty scope sees nothing. A
 // query reads index rows only, no object, except for questions about the log
 // itself (why, log). Raw text that no gate kept is a last resort: it is flagged
-// "seen, not kept" and never mixed with memory.
+// "seen, not kept" and never mixed with memory. A reranker changes the order of
+// what passed the floor, never what passes it.
 //
 // The package writes nothing.
 package query
@@ -40,7 +41,15 @@ type Config struct {
 	// LegTimeout bounds one leg; a leg that is late is left out and the answer
 	// says so. 2 s by default, under the 5 s of brief P16.
 	LegTimeout time.Duration
-	Now        func() time.Time
+	// Reranker orders the first RerankTop of what was found and reached the floor
+	// (50 by default) by a cross-encoder; nil: the fused order stands. One that takes
+	// longer than RerankTimeout is left out and the answer says so; 2 s by default,
+	// which with a leg's is under those 5 s.
+	Reranker      llm.Reranker
+	RerankModel   string
+	RerankTop     int
+	RerankTimeout time.Duration
+	Now           func() time.Time
 }
 
 // Function is the query function.
@@ -53,6 +62,12 @@ func New(cfg Config) (*Function, error) {
 	}
 	if cfg.LegTimeout == 0 {
 		cfg.LegTimeout = 2 * time.Second
+	}
+	if cfg.RerankTop == 0 {
+		cfg.RerankTop = candidates
+	}
+	if cfg.RerankTimeout == 0 {
+		cfg.RerankTimeout = 2 * time.Second
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -48,7 +48,7 @@ func (f *Function) search(ctx context.Context, a *Answer, text string, filter in
 		return err
 	}
 	fused := rank.Fuse(dense, lexical, opt)
-	return f.fill(ctx, a, text, fused, limit, serving, collapse)
+	return f.fill(ctx, a, text, fused, limit, serving, collapse, !raw)
 }
 
 // within takes out of superseded the replacements that were not said in the time

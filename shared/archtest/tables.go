@@ -95,6 +95,7 @@ var Siblings = map[string][]string{
 	"shared/objstore/dirstore": {"shared/objstore"},
 	"shared/llm/static":        {"shared/llm"},
 	"shared/llm/embedding":     {"shared/llm"},
+	"shared/llm/endpoint":      {"shared/llm"},
 	"shared/scrub":             {"shared/projection"},
 }
 
@@ -141,7 +142,7 @@ var Modules = []Third{
 	{Path: "github.com/go-git/go-git/v5", Owners: []string{"shared/gitbundle"}},
 	{Path: "github.com/google/uuid", Owners: []string{"shared/objstore/s3serve"}},
 	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},
-	{Path: "github.com/hashicorp/golang-lru/v2", Owners: []string{"functions/gate"}},
+	{Path: "github.com/hashicorp/golang-lru/v2", Owners: []string{"functions/gate", "shared/llm/embedding"}},
 	{Path: "github.com/jackc/pgx/v5", Owners: []string{"shared/index/pgindex"}},
 	{Path: "github.com/klauspost/compress", Owners: []string{"shared/eventlog", "shared/transcript"}},
 	{Path: "github.com/mattn/go-isatty", Owners: []string{"cmd/mem"}},

@@ -384,6 +384,48 @@ func TestLeaseLostAnswer(t *testing.T) {
 	}
 }
 
+// TestVectorsWithout: passages that the model has no vector for stand beside those
+// that have one, whichever a second writer found bad, and go when they are dropped.
+func TestVectorsWithout(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l := eventlog.Open(newBucket(), tenant, "w")
+	const space = "0a1b2c3d"
+	p1, p2, p3 := memory.SumString("p1"), memory.SumString("p2"), memory.SumString("p3")
+	v := eventlog.Vectors{Dims: 1, Passages: []memory.SHA{p1, p3}, Rows: []float32{1, 2}, Without: []memory.SHA{p2}}
+	if err := l.PutVectors(ctx, project, space, stream, 1, v); err != nil {
+		t.Fatal(err)
+	}
+	read := func(want eventlog.Vectors) {
+		t.Helper()
+		got, found, err := l.Vectors(ctx, project, space, stream, 1)
+		if err != nil || !found {
+			t.Fatalf("%t %v", found, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	read(v)
+	for name, tc := range map[string]struct {
+		w    eventlog.Vectors
+		kind error
+	}{
+		"all of them": {eventlog.Vectors{Dims: 1, Passages: []memory.SHA{p1, p2, p3}, Rows: []float32{1, 5, 2}}, nil},
+		"none":        {eventlog.Vectors{Dims: 1, Without: []memory.SHA{p1, p2, p3}}, nil},
+		"one less":    {eventlog.Vectors{Dims: 1, Passages: []memory.SHA{p1, p3}, Rows: []float32{1, 2}}, fault.Conflict.Sentinel()},
+	} {
+		if err := l.PutVectors(ctx, project, space, stream, 1, tc.w); !errors.Is(err, tc.kind) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	read(v)
+	if n, err := l.DropVectors(ctx, project, space, stream, 1, func(p memory.SHA) bool { return p == p3 }); n != 2 || err != nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+	read(eventlog.Vectors{Dims: 1, Passages: []memory.SHA{p3}, Rows: []float32{2}})
+}
+
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -431,6 +473,7 @@ func TestVectors(t *testing.T) {
 		"NaN":             {Dims: 1, Passages: v.Passages[:1], Rows: []float32{float32(math.NaN())}},
 		"infinity":        {Dims: 1, Passages: v.Passages[:1], Rows: []float32{float32(math.Inf(1))}},
 		"bad passage":     {Dims: 1, Passages: []memory.SHA{"x"}, Rows: []float32{1}},
+		"bad without":     {Dims: 1, Without: []memory.SHA{"x"}},
 		"negative dims":   {Dims: -1},
 	} {
 		if err := l.PutVectors(ctx, project, space, stream, 3, bad); !fault.Is(err, fault.Invalid) {

@@ -246,10 +246,15 @@ func (l *Log) DropVectors(ctx context.Context, project, space, stream string, se
 			left.Rows = append(left.Rows, old.Row(i)...)
 		}
 	}
-	if n = len(old.Passages) - len(left.Passages); n == 0 {
+	for _, p := range old.Without {
+		if keep(p) {
+			left.Without = append(left.Without, p)
+		}
+	}
+	if n = len(old.all()) - len(left.all()); n == 0 {
 		return 0, nil
 	}
-	h.Dims, h.Rows = left.Dims, len(left.Passages)
+	h.Dims, h.Rows, h.Without = left.Dims, len(left.Passages), left.Without
 	data, err := encodeVectors(h, left)
 	if err != nil {
 		return 0, err

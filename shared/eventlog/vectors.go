@@ -35,6 +35,14 @@ type Vectors struct {
 	Dims     int
 	Passages []memory.SHA // passage id of each row
 	Rows     []float32    // len(Passages)·Dims, row after row
+	// Without are the passages that the model has no vector for: it refuses their
+	// text, or computes no number. They are found by their words alone.
+	Without []memory.SHA
+}
+
+// all is the passages of v, with a vector or without, sorted.
+func (v *Vectors) all() []memory.SHA {
+	return slices.Sorted(slices.Values(slices.Concat(v.Passages, v.Without)))
 }
 
 // Row is the vector of Passages[i].
@@ -52,6 +60,7 @@ type vectorHeader struct {
 	Seq     int64        `json:"seq"`
 	Dims    int          `json:"dims"`
 	Rows    int          `json:"rows"`
+	Without []memory.SHA `json:"without,omitempty"`
 }
 
 func (l *Log) checkVectorKey(project, space, stream string, seq int64) error {
@@ -66,9 +75,10 @@ func (l *Log) checkVectorKey(project, space, stream string, seq int64) error {
 
 // PutVectors writes the vectors of one segment in one space, once. Where the
 // object stands already with the same passages and dimensions the first stays
-// and it is no error, whatever the numbers: a model may round differently the
-// second time. Other passages there: fault.Conflict. A number that is not
-// finite, or rows that do not fit passages and dims: fault.Invalid.
+// and it is no error, whatever the numbers and whichever passages are without: a
+// model may round differently the second time. Other passages there:
+// fault.Conflict. A number that is not finite, or rows that do not fit passages
+// and dims: fault.Invalid.
 func (l *Log) PutVectors(ctx context.Context, project, space, stream string, seq int64, v Vectors) (err error) {
 	defer fault.Wrap(&err, "put vectors(%s/%s, %s, %d)", project, stream, space, seq)
 	if err := l.checkVectorKey(project, space, stream, seq); err != nil {
@@ -76,7 +86,7 @@ func (l *Log) PutVectors(ctx context.Context, project, space, stream string, seq
 	}
 	h := vectorHeader{
 		V: memory.Version, Type: typeVectors, Level: memory.LevelNone, Tenant: l.tenant, Project: project,
-		Space: space, Stream: stream, Seq: seq, Dims: v.Dims, Rows: len(v.Passages),
+		Space: space, Stream: stream, Seq: seq, Dims: v.Dims, Rows: len(v.Passages), Without: v.Without,
 	}
 	data, err := encodeVectors(h, v)
 	if err != nil {
@@ -85,7 +95,7 @@ func (l *Log) PutVectors(ctx context.Context, project, space, stream string, seq
 	var other bool
 	err = l.putOnce(ctx, l.vectorKey(project, space, stream, seq), data, maxVectors, func(old []byte) error {
 		stands, err := decodeVectors(old, h)
-		other = err == nil && (stands.Dims != v.Dims || !slices.Equal(stands.Passages, v.Passages))
+		other = err == nil && (stands.Dims != v.Dims || !slices.Equal(stands.all(), v.all()))
 		return err
 	})
 	if err == nil && other {
@@ -135,6 +145,11 @@ func (l *Log) HasVectors(ctx context.Context, project, space, stream string, seq
 func encodeVectors(h vectorHeader, v Vectors) ([]byte, error) {
 	if v.Dims < 0 || v.Dims > maxDims || len(v.Rows) != v.Dims*len(v.Passages) {
 		return nil, fault.New(fault.Invalid, "%d numbers are not %d rows of %d", len(v.Rows), len(v.Passages), v.Dims)
+	}
+	for _, p := range v.Without {
+		if !p.Valid() {
+			return nil, fault.New(fault.Invalid, "a passage id is a sha256")
+		}
 	}
 	head, err := marshal(h)
 	if err != nil {
@@ -187,7 +202,12 @@ func decodeVectors(data []byte, want vectorHeader) (Vectors, error) {
 		int64(len(rest)) != int64(h.Rows)*(hashBytes+4*int64(h.Dims)) {
 		return Vectors{}, errors.New("the length is not that of the rows")
 	}
-	v := Vectors{Dims: h.Dims, Passages: make([]memory.SHA, h.Rows), Rows: make([]float32, h.Rows*h.Dims)}
+	for _, p := range h.Without {
+		if !p.Valid() {
+			return Vectors{}, errors.New("a passage id is no sha256")
+		}
+	}
+	v := Vectors{Dims: h.Dims, Passages: make([]memory.SHA, h.Rows), Rows: make([]float32, h.Rows*h.Dims), Without: h.Without}
 	for i := range v.Passages {
 		v.Passages[i] = memory.SHA(hex.EncodeToString(rest[i*hashBytes : (i+1)*hashBytes]))
 	}

@@ -510,6 +510,9 @@ func (v *verifier) vectors(ctx context.Context) error {
 			}
 			v.count("vectors")
 			v.rep.Counts["rows"] += len(vec.Passages)
+			if n := len(vec.Without); n > 0 {
+				v.rep.Counts["without_vector"] += n
+			}
 			if err := v.step(ctx); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -26,3 +27,7 @@ type Embedder interface {
 	Space() memory.Space
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
+
+// ErrWindow is in the chain of an error of a text that is longer than the model's
+// window: a shorter one can succeed.
+var ErrWindow = errors.New("the text is longer than the model's window")

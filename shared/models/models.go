@@ -1,5 +1,6 @@
 // Package models reads what an operator says of model servers: which endpoints
-// there are, which model gates and which rewrites, and what they cost.
+// there are, which model gates, which rewrites, embeds and reranks, and what they
+// cost. Each may be named without the others, but for rewrite.
 //
 // Invariant: only what stands in this configuration is ever called. A key is
 // named by the environment variable that holds it, never written down; it
@@ -115,6 +116,8 @@ type Config struct {
 	Gate      *Use              // nil: the built-in policy decides
 	Rewrite   *Use              // nil: Gate writes too
 	Projects  map[string]Choice // what decides in these in the place of Gate and Rewrite
+	Embed     *Embed            // nil: the table that ships with the program
+	Rerank    *Rerank           // nil: nothing is reranked
 	Prices    map[string]Price
 	Budgets   map[string]Budget // by project, or DefaultBudget
 	Parallel  int               // gates asked side by side; 0: one after the other
@@ -141,10 +144,11 @@ func (c *Config) Cost(model string, promptTokens, completionTokens int) float64 
 
 // FromEnv is the configuration of the environment alone: MNEME_GATE_MODEL,
 // MNEME_REWRITE_MODEL, LLM_API_BASE (an Ollama on this machine where it is left
-// out) and LLM_API_KEY (brief D5). It is empty where no gate model is named.
+// out) and LLM_API_KEY (brief D5), MNEME_EMBED_MODEL and MNEME_RERANK_MODEL at the
+// same place. It is empty where no model is named.
 func FromEnv(getenv func(string) string) (Config, error) {
 	gate := strings.TrimSpace(getenv("MNEME_GATE_MODEL"))
-	if gate == "" {
+	if !namesModel(getenv) {
 		return Config{}, nil
 	}
 	base := strings.TrimRight(strings.TrimSpace(getenv("LLM_API_BASE")), "/")
@@ -173,7 +177,11 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c := Config{Endpoints: []Endpoint{e}, Budgets: budget, Gate: &Use{Endpoint: e.Name, Model: gate, Window: window}}
+	c := Config{Endpoints: []Endpoint{e}, Budgets: budget}
+	if err := c.vectorsFromEnv(getenv, e); err != nil || gate == "" {
+		return c, err
+	}
+	c.Gate = &Use{Endpoint: e.Name, Model: gate, Window: window}
 	if m := strings.TrimSpace(getenv("MNEME_REWRITE_MODEL")); m != "" {
 		c.Rewrite = &Use{Endpoint: e.Name, Model: m, Window: window}
 	}
@@ -233,7 +241,7 @@ func Parse(name string, data []byte) (c Config, err error) {
 	var general Choice
 	fields, checkGeneral := choice(f, &general)
 	readProjects, checkProjects := projects(f, &c)
-	err = f.Mapping(root, "a file of models", strictyaml.Fields{
+	all := strictyaml.Fields{
 		"endpoints": func(n *strictyaml.Node) error {
 			return f.Sequence(n, "endpoints", maxEndpoints, func(n *strictyaml.Node) error {
 				e, err := endpoint(f, n)
@@ -264,12 +272,13 @@ func Parse(name string, data []byte) (c Config, err error) {
 			return err
 		},
 		"budgets": func(n *strictyaml.Node) error { return c.budgets(f, n) },
-	})
-	if err != nil {
+	}
+	checkVectors := c.vectors(f, all)
+	if err := f.Mapping(root, "a file of models", all); err != nil {
 		return c, err
 	}
 	c.Gate, c.Rewrite = general.Gate, general.Rewrite
-	for _, check := range []func(*Config) error{checkGeneral, checkProjects} {
+	for _, check := range []func(*Config) error{checkGeneral, checkProjects, func(*Config) error { return checkVectors() }} {
 		if err := check(&c); err != nil {
 			return c, err
 		}

@@ -53,7 +53,7 @@ type Needs struct {
 
 // Finding is one check.
 type Finding struct {
-	Check string `json:"check"` // reach | model | reply | count | window | constraint
+	Check string `json:"check"` // reach | model | reply | count | window | constraint; see embed.go for the others
 	OK    bool   `json:"ok"`
 	Found string `json:"found"`
 	// Cure says what to do about it; of a constraint that does not hold also where
@@ -63,7 +63,8 @@ type Finding struct {
 
 // Result is what a model turned out to be.
 type Result struct {
-	Server   string    `json:"server"` // endpoint/model
+	Use      string    `json:"use,omitempty"` // embed, rerank; "" of what gates and rewrites
+	Server   string    `json:"server"`        // endpoint/model
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`
 	// Window is what the server holds, in its own tokens; 0 when it does not say.

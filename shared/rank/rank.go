@@ -78,6 +78,9 @@ type Fused struct {
 	SupersededBy []memory.SHA
 	// Replaces is the node whose match this one takes its score from.
 	Replaces memory.SHA
+	// Rerank is the cross-encoder's own score, in its own scale, of what was Reranked.
+	Rerank   float64
+	Reranked bool
 	// Reason in words.
 	Reason string
 }

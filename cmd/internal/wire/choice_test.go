@@ -490,7 +490,7 @@ func TestFnReadsModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := c.Models.Gate != nil; got != want {
-			t.Errorf("%s reads the models: %v", name, got)
+			t.Errorf("%s reads the models that decide: %v", name, got)
 		}
 	}
 }

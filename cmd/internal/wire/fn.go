@@ -34,7 +34,7 @@ type FnConfig struct {
 	Region    string // MNEME_S3_REGION
 	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
 	Serve     serve.Config
-	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, …; of gate, and of learn, which reads no key
+	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, MNEME_EMBED_MODEL, …; learn and project read no key
 	getenv    func(string) string
 }
 
@@ -57,8 +57,9 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	}
 	c.getenv = getenv
 	var badModels error
-	if name == "gate" || name == "learn" {
-		c.Models, badModels = ModelsFromEnv(getenv)
+	c.Models, badModels = ModelsFromEnv(getenv)
+	if name != "gate" && name != "learn" { // the others know of vectors alone
+		c.Models.Gate, c.Models.Rewrite, c.Models.Projects, c.Models.FreeURLs = nil, nil, nil, false
 	}
 	return c, errors.Join(err, badModels, c.Validate())
 }
@@ -151,8 +152,11 @@ func lazyCounter() func(string) int {
 func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() error, error) {
 	nothing := func() error { return nil }
 	var err error
+	if p.models, err = newModelServers(neededBy(cfg.Name, cfg.Models), p.count, p.logger, cfg.getenv); err != nil {
+		return nil, nothing, err
+	}
 	if cfg.Name != "learn" && cfg.Name != "gate" {
-		if p.embedder, err = newEmbedder(); err != nil {
+		if err = p.openEmbedder(cfg.Models); err != nil {
 			return nil, nothing, err
 		}
 	}
@@ -161,11 +165,14 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 			return nil, nothing, err
 		}
 	}
-	closing := func() error {
-		if p.graph == nil {
-			return nil
+	closing := func() (err error) {
+		if p.models != nil {
+			err = p.models.Close()
 		}
-		return errors.Join(p.graph.Close(), p.lexical.Close())
+		if p.graph == nil {
+			return err
+		}
+		return errors.Join(err, p.graph.Close(), p.lexical.Close())
 	}
 	var f serve.Function
 	switch cfg.Name {
@@ -176,9 +183,6 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		f = newProving(l, p.stores.Log, p.stop)
 	case "gate":
 		var g *gate.Function
-		if p.models, err = newModelServers(cfg.Models, p.count, p.logger, cfg.getenv); err != nil {
-			return nil, nothing, err
-		}
 		g, err = p.newGate()
 		f = newProving(g, p.stores.Log, p.stop)
 	case "embed":

@@ -20,6 +20,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 	"github.com/mneme-ai/mneme/shared/llm/ollama"
 	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
@@ -28,9 +29,9 @@ import (
 	"github.com/mneme-ai/mneme/shared/preflight"
 )
 
-// ModelsFromEnv is what decides by model calls: the file that MNEME_MODELS
-// names, else the four variables of models.FromEnv. Nothing set is the built-in
-// policy.
+// ModelsFromEnv is what is done by model calls: the file that MNEME_MODELS
+// names, else the variables of models.FromEnv. Nothing set is the built-in policy
+// and the table that ships with the program.
 //
 // MNEME_ALLOW_URLS lets requests name URLs of this machine beside them.
 func ModelsFromEnv(getenv func(string) string) (cfg models.Config, err error) {
@@ -93,6 +94,7 @@ const (
 type server interface {
 	llm.Chatter
 	llm.Prober
+	embedding.Source
 }
 
 // served is one model at one endpoint.
@@ -119,6 +121,8 @@ type modelServers struct {
 	mu      sync.Mutex
 	clients map[string]server // by name of the endpoint
 	looks   map[string]*look  // by served.key
+
+	vectors vectorLook
 }
 
 // look is what was last found of one model.
@@ -130,7 +134,7 @@ type look struct {
 	began  time.Time // of the look under way, else zero; guarded by modelServers.mu
 }
 
-// newModelServers makes the clients of all models that decide; it sends nothing.
+// newModelServers makes the clients of all models that are used; it sends nothing.
 // nil where no model can be asked. tune changes deadlines and pauses, which tests
 // have shorter.
 func newModelServers(cfg models.Config, count func(string) int, logger *slog.Logger, getenv func(string) string, tune ...func(*endpoint.Config)) (*modelServers, error) {
@@ -138,8 +142,8 @@ func newModelServers(cfg models.Config, count func(string) int, logger *slog.Log
 		return nil, nil
 	}
 	m := &modelServers{cfg: cfg, count: count, logger: logger, getenv: getenv, tune: tune, clients: map[string]server{}, looks: map[string]*look{}}
-	for _, u := range cfg.Uses() {
-		e, _ := cfg.Endpoint(u.Endpoint)
+	for _, name := range used(cfg) {
+		e, _ := cfg.Endpoint(name)
 		if _, err := m.client(e); err != nil {
 			return nil, err
 		}
@@ -167,7 +171,7 @@ func (m *modelServers) client(e models.Endpoint) (server, error) {
 			}
 		}
 	}
-	c, err := newServer(e, key, !configured, m.tune...)
+	c, err := newServer(m.cfg, e, key, !configured, m.tune...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +181,7 @@ func (m *modelServers) client(e models.Endpoint) (server, error) {
 
 // newServer is the client of an endpoint; a free one is of this machine and has
 // no key.
-func newServer(e models.Endpoint, key endpoint.Secret, free bool, tune ...func(*endpoint.Config)) (server, error) {
+func newServer(cfg models.Config, e models.Endpoint, key endpoint.Secret, free bool, tune ...func(*endpoint.Config)) (server, error) {
 	kind := endpoint.OpenAI
 	if e.Kind == models.Ollama {
 		kind = endpoint.Ollama
@@ -194,10 +198,14 @@ func newServer(e models.Endpoint, key endpoint.Secret, free bool, tune ...func(*
 		return nil, err
 	}
 	if kind == endpoint.Ollama {
-		return ollama.New(ep, ollama.Config{})
+		return ollama.New(ep, ollama.Config{EmbedWindow: embedWindow(cfg, e.Name)})
 	}
 	dialect := map[models.Kind]openaiapi.Dialect{models.VLLM: openaiapi.VLLM, models.OpenAI: openaiapi.OpenAI, models.OpenRouter: openaiapi.OpenRouter}[e.Kind]
-	return openaiapi.New(ep, openaiapi.Config{Dialect: dialect})
+	o, err := openaiapi.New(ep, openaiapi.Config{Dialect: dialect})
+	if err != nil {
+		return nil, err
+	}
+	return openaiapi.New(ep, withRerank(openaiapi.Config{Dialect: dialect}, cfg, e.Name, o.Capabilities()))
 }
 
 // look runs the preflight of one model, unless what was found lately counts:
@@ -468,7 +476,8 @@ func (m *modelServers) doctor(ctx context.Context) ([]preflight.Result, error) {
 		}
 		out = append(out, r)
 	}
-	return out, nil
+	more, err := m.lookVectors(ctx)
+	return append(out, more...), err
 }
 
 // Close gives up model loads under way.

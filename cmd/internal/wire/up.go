@@ -41,8 +41,8 @@ type UpConfig struct {
 	S3        string // address of the S3 endpoint; DefaultS3
 	TenantKey string // MNEME_TENANT_KEY; else made at the first start
 	Logger    *slog.Logger
-	// Models says what decides by model calls, the zero value that the built-in
-	// policy does; Getenv gives the keys that it names.
+	// Models says what is done by model calls; the zero value that the built-in
+	// policy decides and the table embeds. Getenv gives the keys that it names.
 	Models models.Config
 	Getenv func(string) string
 	// Sweep is the pause between sweeps; serve.DefaultSweepInterval when 0.
@@ -178,15 +178,15 @@ func (u *Up) open(ctx context.Context) error {
 	if p.count, err = counter(); err != nil {
 		return err
 	}
-	if p.embedder, err = newEmbedder(); err != nil {
-		return err
-	}
 	p.picks = u.cfg.Models
 	if p.models, err = newModelServers(u.cfg.Models, p.count, u.cfg.Logger, u.cfg.Getenv); err != nil {
 		return err
 	}
 	if p.models != nil {
 		u.closers = append(u.closers, p.models.Close)
+	}
+	if err = p.openEmbedder(u.cfg.Models); err != nil {
+		return err
 	}
 	if p.graph, p.lexical, err = openIndexes(ctx, filepath.Join(u.cfg.Dir, "index"), u.cfg.Logger); err != nil {
 		return err
@@ -416,7 +416,7 @@ func (u *Up) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serve.WriteJSON(w, http.StatusOK, map[string]any{
-		"pending": p, "policy_calls": u.fns.gate.PolicyCalls(), "embed_calls": u.fns.embed.Calls(), "broker": u.broker.Stats(), "paused": u.fns.gate.Paused(),
+		"pending": p, "policy_calls": u.fns.gate.PolicyCalls(), "embed_calls": u.fns.embed.Calls(), "without_vector": u.fns.embed.Without(), "broker": u.broker.Stats(), "paused": u.fns.gate.Paused(),
 	})
 }
 

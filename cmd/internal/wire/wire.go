@@ -58,21 +58,22 @@ type Stores struct {
 
 // parts is everything the functions share in one process.
 type parts struct {
-	tenant   string
-	key      []byte
-	stores   Stores
-	log      *eventlog.Log
-	catalog  *catalog.Catalog
-	count    func(string) int
-	embedder llm.Embedder
-	models   *modelServers // nil: the built-in policy decides
-	picks    models.Config // what a request may pick from
-	graph    index.Graph
-	lexical  index.Lexical
-	logger   *slog.Logger
-	publish  func(ctx context.Context, es ...ce.Event) error
-	calls    func() (policy, model int64)
-	stop     context.CancelCauseFunc // ends the process with an error
+	tenant    string
+	key       []byte
+	stores    Stores
+	log       *eventlog.Log
+	catalog   *catalog.Catalog
+	count     func(string) int
+	embedder  llm.Embedder  // of documents
+	questions llm.Embedder  // of questions, in the same space
+	models    *modelServers // nil: no model server is configured
+	picks     models.Config // what a request may pick from
+	graph     index.Graph
+	lexical   index.Lexical
+	logger    *slog.Logger
+	publish   func(ctx context.Context, es ...ce.Event) error
+	calls     func() (policy, model int64)
+	stop      context.CancelCauseFunc // ends the process with an error
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
@@ -103,6 +104,7 @@ func (p *parts) newGate() (*gate.Function, error) {
 		c.Models, c.Picked, c.Doctor = p.models.models, p.models.picked, p.models.doctor
 		c.Pick = p.models.cfg.Pick
 		c.Budget, c.Plan = p.models.budget, p.models.plan
+		c.Sends = p.models.sends()
 	}
 	return gate.New(c)
 }
@@ -130,7 +132,11 @@ func (p *parts) newProject() (*project.Function, error) {
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
-	return query.New(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.embedder, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger})
+	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger})
+	if err != nil {
+		return nil, err
+	}
+	return query.New(c)
 }
 
 // all builds the five functions of one process.
@@ -221,8 +227,6 @@ func removeAll(paths ...string) error {
 	return nil
 }
 
-func newEmbedder() (llm.Embedder, error) { return static.New() }
-
 // deadLetter keeps what the broker gave up on as an object of the log.
 func deadLetter(log *eventlog.Log) func(ctx context.Context, d serve.Dead) error {
 	return func(ctx context.Context, d serve.Dead) error {
@@ -269,9 +273,9 @@ func hostOf(addr string) string {
 // Counter is the token counter for commands that need no server.
 func Counter() (func(string) int, error) { return counter() }
 
-// EmbeddingSpace is the space of the built-in embedder.
+// EmbeddingSpace is the space of the table that ships with the program.
 func EmbeddingSpace() (memory.Space, error) {
-	e, err := newEmbedder()
+	e, err := static.New()
 	if err != nil {
 		return memory.Space{}, err
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm/llmtest"
 	"github.com/mneme-ai/mneme/shared/llm/ollama"
 	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
+	"github.com/mneme-ai/mneme/shared/models"
 )
 
 // source is a model of three dimensions that refuses texts with "bad" in them.
@@ -165,10 +168,10 @@ func TestBadTexts(t *testing.T) {
 		"all":          {[]string{"bad 1", "bad 2"}, []int{0, 1}, 4},
 		"twice":        {[]string{"bad", "a", "bad"}, []int{0, 2}, 4},
 		"NaN":          {[]string{"a", "nan", "c"}, []int{1}, 1},
-		"too long":     {[]string{"a", strings.Repeat("w ", 11)}, []int{1}, 1},
+		"in a piece":   {[]string{"a", strings.Repeat("w ", 60) + "bad"}, []int{1}, 6},
 	} {
 		s := &source{}
-		v, err := open(t, s, func(c *embedding.Config) { c.WindowTokens = 10 }).Embed(t.Context(), tc.texts)
+		v, err := open(t, s, func(c *embedding.Config) { c.WindowTokens, c.TokenFactor = 42, 1 }).Embed(t.Context(), tc.texts)
 		bad, ok := errors.AsType[*embedding.BadTexts](err)
 		if !ok || !fault.Is(err, fault.Invalid) || v != nil {
 			t.Errorf("%s: %v, %v", name, v, err)
@@ -180,6 +183,140 @@ func TestBadTexts(t *testing.T) {
 		if len(s.asked) > tc.most {
 			t.Errorf("%s: %d requests, at most %d", name, len(s.asked), tc.most)
 		}
+		// The error carries what the others have, as if the bad ones were not there.
+		for i, text := range tc.texts {
+			if slices.Contains(bad.Index, i) {
+				if bad.Vectors[i] != nil {
+					t.Errorf("%s: the bad text %d has a vector", name, i)
+				}
+				continue
+			}
+			alone, err := open(t, &source{}, nil).Embed(t.Context(), []string{text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(alone[0], bad.Vectors[i]); d != "" {
+				t.Errorf("%s: text %d (-alone +beside):\n%s", name, i, d)
+			}
+		}
+	}
+}
+
+// windowed is a model that reads window words and refuses more; the vector of a
+// text is how often it says each of three words.
+type windowed struct {
+	window int
+	asked  [][]string
+}
+
+func (w *windowed) Vectors(_ context.Context, _ string, texts []string, _ int) ([][]float32, error) {
+	w.asked = append(w.asked, texts)
+	out := make([][]float32, len(texts))
+	for i, t := range texts {
+		if words(t) > w.window {
+			return nil, &fault.Error{Kind: fault.Invalid, Err: llm.ErrWindow}
+		}
+		out[i] = []float32{float32(strings.Count(t, "alpha")), float32(strings.Count(t, "beta")), float32(strings.Count(t, "gamma"))}
+	}
+	return out, nil
+}
+
+// A text over the window is found by all of it, whether the own count knows that
+// it is too long or the server says so.
+func TestOverTheWindow(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("alpha ", 120) + strings.Repeat("beta ", 60) + strings.TrimSpace(strings.Repeat("gamma ", 60))
+	var first [][]float32
+	for name, tc := range map[string]struct {
+		told  int // Config.WindowTokens, by Count
+		count func(string) int
+	}{
+		"known":           {52, words},
+		"unknown":         {0, words},
+		"counted lightly": {52, func(s string) int { return words(s) / 3 }},
+	} {
+		m := &windowed{window: 50}
+		e := open(t, m, func(c *embedding.Config) { c.WindowTokens, c.TokenFactor, c.Count = tc.told, 1, tc.count })
+		got, err := e.Embed(t.Context(), []string{"beta", long, long, "gamma"})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		// Pieces of one word each point its way, so the mean is near the shares 2:1:1.
+		want := []float64{2 / math.Sqrt(6), 1 / math.Sqrt(6), 1 / math.Sqrt(6)}
+		for i, x := range got[1] {
+			if math.Abs(float64(x)-want[i]) > 0.08 {
+				t.Errorf("%s: %v, want about %v", name, got[1], want)
+			}
+		}
+		if math.Abs(norm(got[1])-1) > 1e-6 {
+			t.Errorf("%s: norm %f", name, norm(got[1]))
+		}
+		if d := cmp.Diff([][]float32{{0, 1, 0}, got[1], {0, 0, 1}}, [][]float32{got[0], got[2], got[3]}); d != "" {
+			t.Errorf("%s: its neighbours (-want +got):\n%s", name, d)
+		}
+		var read []string
+		for _, texts := range m.asked {
+			for _, text := range texts {
+				if words(text) <= m.window && words(text) > 1 {
+					read = append(read, text)
+				}
+			}
+		}
+		if tc.told > 0 && tc.count("x y z") == 3 {
+			if d := cmp.Diff(long, strings.Join(read, " ")); d != "" {
+				t.Errorf("%s: the pieces are not the text (-want +got):\n%s", name, d)
+			}
+			if len(m.asked) != 1 {
+				t.Errorf("%s: %d requests", name, len(m.asked))
+			}
+		}
+		again, err := open(t, &windowed{window: 50}, func(c *embedding.Config) {
+			c.WindowTokens, c.TokenFactor, c.Count, c.BatchTexts = tc.told, 1, tc.count, 1
+		}).
+			Embed(t.Context(), []string{long})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(got[1], again[0]); d != "" {
+			t.Errorf("%s: in another batch (-want +got):\n%s", name, d)
+		}
+		first = append(first, got[1])
+	}
+	if len(first) != 3 {
+		t.Fatal("a case was left out")
+	}
+}
+
+// A text without white space is cut between characters; what is short is not cut,
+// whatever the server says.
+func TestPiecesOfOneWord(t *testing.T) {
+	t.Parallel()
+	blob := strings.Repeat("é", 300)
+	s := &source{answer: func(texts []string) ([][]float32, error) {
+		out := make([][]float32, len(texts))
+		for i, text := range texts {
+			if !utf8.ValidString(text) {
+				t.Errorf("a character is cut: %q", text)
+			}
+			if len(text) > 200 {
+				return nil, &fault.Error{Kind: fault.Invalid, Err: llm.ErrWindow}
+			}
+			out[i] = []float32{1, 0, 0}
+		}
+		return out, nil
+	}}
+	if v, err := open(t, s, nil).Embed(t.Context(), []string{blob}); err != nil || v[0][0] != 1 {
+		t.Errorf("%v %v", v, err)
+	}
+	never := &source{answer: func([]string) ([][]float32, error) {
+		return nil, &fault.Error{Kind: fault.Invalid, Err: llm.ErrWindow}
+	}}
+	_, err := open(t, never, nil).Embed(t.Context(), []string{blob})
+	if bad, ok := errors.AsType[*embedding.BadTexts](err); !ok || len(bad.Index) != 1 {
+		t.Errorf("%v", err)
+	}
+	if len(never.asked) > 8 {
+		t.Errorf("%d requests for a text that always is too long", len(never.asked))
 	}
 }
 
@@ -221,6 +358,11 @@ func TestNew(t *testing.T) {
 	} {
 		if _, err := embedding.New(&source{}, c); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for prefix := range models.Prefixes { // what a file of models may name
+		if _, err := embedding.New(&source{}, embedding.Config{Model: "m", Dims: 3, Count: words, Scheme: prefix}); err != nil {
+			t.Errorf("%s: %v", prefix, err)
 		}
 	}
 }

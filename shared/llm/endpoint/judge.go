@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/llm"
 )
 
 const (
@@ -139,10 +140,10 @@ func (c *Client) known(e *fault.Error, s said, model string) bool {
 	case saysModel.MatchString(text):
 		c.missing(e, model)
 	case saysWindow.MatchString(text):
-		e.Kind, e.Hint, e.Msg = fault.Invalid, hintWindow, "the text is longer than the model's window"
+		e.Kind, e.Hint, e.Msg, e.Err = fault.Invalid, hintWindow, "", llm.ErrWindow
 		// Numbers are all that is repeated, and only those that can be token counts.
 		if n := saysNumber.FindAllString(s.text, 3); n != nil {
-			e.Msg += " (the server names " + strings.Join(n, ", ") + ")"
+			e.Err = fmt.Errorf("%w (the server names %s)", llm.ErrWindow, strings.Join(n, ", "))
 		}
 	case saysNaN.MatchString(text):
 		e.Kind, e.Hint, e.Msg = fault.Invalid, hintVector, "the model's vector is not a number"

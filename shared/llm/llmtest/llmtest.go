@@ -125,6 +125,16 @@ func (s *Server) Answer(f func(Call) Play) {
 	s.answer = f
 }
 
+// On is an Answer by paths; loads get the right one.
+func On(paths map[string]Play) func(Call) Play {
+	return func(c Call) Play {
+		if c.loads() {
+			return nil
+		}
+		return paths[c.Path]
+	}
+}
+
 // Hold makes every model call wait until the returned function is called.
 func (s *Server) Hold() (release func()) {
 	s.mu.Lock()
@@ -569,6 +579,48 @@ func Vectors(of func(text string) []float64) Play {
 			data = append(data, fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, i, out[i]))
 		}
 		Body(http.StatusOK, `{"object":"list","model":"small","data":[`+strings.Join(data, ",")+`],"usage":{"prompt_tokens":3,"total_tokens":3}}`)(w, nil, c)
+	}
+}
+
+// Meaning gives texts vectors by what they are about: a text that holds a word of
+// a concept, as it begins, points that way, and one that holds none points at a
+// place of its own. It has len(concepts)+own dimensions.
+func Meaning(own int, concepts ...[]string) func(text string) []float64 {
+	return func(text string) []float64 {
+		v := make([]float64, len(concepts)+own)
+		h := fnv.New64a()
+		io.WriteString(h, text)
+		v[len(concepts)+int(h.Sum64()%uint64(own))] = 0.3
+		for i, words := range concepts {
+			for _, w := range words {
+				if strings.Contains(" "+strings.ToLower(text), " "+w) {
+					v[i] = 1
+				}
+			}
+		}
+		sum := 0.0
+		for _, x := range v {
+			sum += x * x
+		}
+		for i := range v {
+			v[i] /= math.Sqrt(sum)
+		}
+		return v
+	}
+}
+
+// Scores answers a rerank with a score for each document by of, in an order that
+// is not theirs.
+func Scores(of func(query, document string) float64) Play {
+	return func(w http.ResponseWriter, _ *http.Request, c Call) {
+		query, _ := c.Field("query").(string)
+		docs, _ := c.Field("documents").([]any)
+		results := []any{}
+		for i := len(docs) - 1; i >= 0; i-- {
+			text, _ := docs[i].(string)
+			results = append(results, map[string]any{"index": i, "relevance_score": of(query, text)})
+		}
+		send(w, http.StatusOK, map[string]any{"id": "1", "model": Model, "results": results})
 	}
 }
 

@@ -1,0 +1,3 @@
+package query
+
+var Excerpts = excerpts
