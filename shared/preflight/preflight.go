@@ -162,8 +162,8 @@ func Check(ctx context.Context, s Server, n Needs) (Result, error) {
 		return done()
 	}
 	r.loaded(ctx, s)
-	var long [len(probes)]int
-	for i, text := range probes {
+	var long [len(countProbes)]int
+	for i, text := range countProbes {
 		if long[i], err = ask(ctx, s, r.Ask, text); err != nil {
 			silent(err)
 			return done()
@@ -217,14 +217,14 @@ func (r *Result) loaded(ctx context.Context, s Server) {
 
 // measure finds what a token of ours is in theirs, from a short text and one of each
 // kind.
-func (r *Result) measure(count func(string) int, short int, long [len(probes)]int, say func(string, bool, string, string, ...any) bool) {
+func (r *Result) measure(count func(string) int, short int, long [len(countProbes)]int, say func(string, bool, string, string, ...any) bool) {
 	if short <= 0 || slices.Min(long[:]) <= 0 {
 		say("count", false, "use a server that reports usage: without it a prompt that is cut goes unnoticed", "the server does not count prompt tokens")
 		return
 	}
 	own := count(probeShort)
-	var f [len(probes)]float64
-	for i, text := range probes {
+	var f [len(countProbes)]float64
+	for i, text := range countProbes {
 		n := count(text)
 		f[i] = float64(long[i]-short) / float64(n-own)
 		if f[i] < 0.2 || f[i] > 5 {
@@ -250,7 +250,7 @@ const (
 	probeDigits
 )
 
-var probes = [...]string{
+var countProbes = [...]string{
 	probeWords: strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort,
 	probeCode: strings.Repeat("func (c *Client) retryAfter(h http.Header, now time.Time) (time.Duration, error) {\n\tif v := strings.TrimSpace(h.Get(\"Retry-After\")); v != \"\" {\n\t\treturn parseDelay(v, now), nil // RFC 9110\n\t}\n"+
 		"{\"level\":\"error\",\"path\":\"/var/lib/app/node_modules/left-pad/index.js\",\"code\":\"ERR_MODULE_NOT_FOUND\"}\n", 5) + probeShort,
