@@ -241,9 +241,22 @@ func faultWorld(t *testing.T, b *brain, form wireForm, split bool, tune func(*en
 		}
 	})
 	b.servers = ms
-	w := functest.New(t, functest.Options{Count: functest.Coarse, Models: ms.Models, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
+	late := &atomic.Int64{}
+	w := functest.New(t, functest.Options{
+		Count: functest.Coarse, Models: ms.Models, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical(),
+		Now: func() time.Time { return time.Now().Add(time.Duration(late.Load())) },
+	})
+	clocks.Store(w, late)
 	w.Ask("shop", "limits")
 	return w
+}
+
+// clocks says how late it is in a world, in nanoseconds.
+var clocks sync.Map
+
+func wait(w *functest.World, d time.Duration) {
+	late, _ := clocks.Load(w)
+	late.(*atomic.Int64).Add(int64(d))
 }
 
 // suffer delivers events as a broker does, an error's event again where its
@@ -285,8 +298,12 @@ func suffer(t *testing.T, w *functest.World, es ...ce.Event) (errs []error) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 {
+		paused := w.Gate.Paused()
+		if n == 0 && len(paused) == 0 {
 			return errs
+		}
+		if len(paused) > 0 { // after a cut prompt: it goes on by itself later
+			wait(w, 11*time.Minute)
 		}
 		if sweeps == 20 {
 			t.Fatalf("still behind after %d sweeps: %v", sweeps, errs)
@@ -396,7 +413,7 @@ func misbehaviours() []misbehaviour {
 		{name: "error in a 200", play: always(llmtest.ErrorIn200("an error was encountered while running the model")), once: ends, kind: fault.Unavailable},
 		{name: "HTML in a 200", play: always(html(http.StatusOK)), once: ends, kind: fault.Unavailable},
 		{name: "HTML in a 502", play: always(html(http.StatusBadGateway)), once: passes, kind: fault.Unavailable},
-		{name: "400 context length", play: always(llmtest.Status(http.StatusBadRequest, "This model's maximum context length is 4096 tokens")), once: ends, kind: fault.Invalid},
+		{name: "400", play: always(llmtest.Status(http.StatusBadRequest, "unsupported parameter")), once: ends, kind: fault.Invalid},
 		{name: "401", play: always(llmtest.Status(http.StatusUnauthorized, "bad key")), once: ends, kind: fault.Denied},
 		{name: "404 unknown model", play: always(llmtest.UnknownModel()), once: ends, kind: fault.NotFound},
 	}
@@ -532,6 +549,47 @@ func play(t *testing.T, form wireForm, split bool, m misbehaviour, at, times int
 		}
 		if strings.Contains(err.Error()+fault.HintOf(err), "nginx") || strings.Contains(err.Error(), "queue q-") {
 			t.Errorf("an error repeats what a server or a prompt says: %v", err)
+		}
+	}
+}
+
+// TestContextLength: a section that the server takes for longer than its window, as a
+// gate's or a rewrite's, is asked about in pieces; all of it is, and nothing is lost.
+func TestContextLength(t *testing.T) {
+	t.Parallel()
+	tooLong := llmtest.Status(http.StatusBadRequest, "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens.")
+	for _, form := range wireForms {
+		for _, split := range []bool{false, true} {
+			for _, at := range []int{1, 2, 3, 4} {
+				t.Run(fmt.Sprintf("%s/two models %v/call %d", form.name, split, at), func(t *testing.T) {
+					t.Parallel()
+					b := &brain{}
+					b.sick = func(n int, _ llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
+						if n == at {
+							return tooLong, nil
+						}
+						return nil, nil
+					}
+					w := faultWorld(t, b, form, split, nil)
+					if errs := suffer(t, w, w.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+						t.Fatal(errs)
+					}
+					gates := gatesOf(w)
+					next, chunk := 0, 0
+					for _, g := range gates {
+						if g.I != chunk || g.Start != next || !g.FormatOK || g.Pending {
+							t.Errorf("step %d reads [%d,%d) of chunk %d, want chunk %d from %d: %+v", g.T, g.Start, g.End, g.I, chunk, next, g)
+						}
+						if next = g.End; !g.More {
+							next, chunk = 0, chunk+1
+						}
+					}
+					if len(gates) < 7 || chunk != 6 || strings.Count(lastMemory(w), "We keep") != 4 {
+						t.Errorf("%d steps over %d chunks, memory %q", len(gates), chunk, lastMemory(w))
+					}
+					w.Hashes()
+				})
+			}
 		}
 	}
 }
@@ -716,6 +774,9 @@ func TestDoubt(t *testing.T) {
 				}
 				if _, err = w.Gate.Handle(t.Context(), es[0]); err == nil {
 					t.Fatal("a refused call goes unseen")
+				}
+				if tc.cut {
+					wait(w, 11*time.Minute) // the project pauses
 				}
 				b.servers.Age(wire.LookAgain) // far from the time that a good look counts
 				_, err = w.Gate.Handle(t.Context(), es[0])
