@@ -27,7 +27,7 @@ func TestDoctorOfVectors(t *testing.T) {
 		"cure: serve a cross-encoder",
 		"ok    s3 endpoint",
 	} {
-		if !strings.Contains(out, want) {
+		if !strings.Contains(plain(out), plain(want)) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
@@ -35,3 +35,6 @@ func TestDoctorOfVectors(t *testing.T) {
 		t.Errorf("status:\n%s", st)
 	}
 }
+
+// plain is a text without its columns.
+func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
