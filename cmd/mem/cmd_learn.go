@@ -384,11 +384,31 @@ func awaitJob(ctx context.Context, c *client, l learned, timeout time.Duration) 
 		if next.Status != "running" {
 			return next, nil
 		}
+		if p := pausedFor(ctx, c, next.Project); p != nil {
+			return next, p
+		}
 		if time.Now().After(end) {
 			return next, fault.At(fault.Unavailable, "job "+l.JobID, "ask again with: mem wait", "still running after %v", timeout)
 		}
 	}
 	return l, nil
+}
+
+// pausedFor is why a project decides nothing for a while; nil where it does, or where
+// nobody knows: on a cluster no single process does.
+func pausedFor(ctx context.Context, c *client, project string) error {
+	var st struct {
+		Paused []gate.Paused `json:"paused"`
+	}
+	if c.get(ctx, "/memory/status", &st) != nil {
+		return nil
+	}
+	for _, p := range st.Paused {
+		if project == "" || p.Project == project {
+			return &fault.Error{Kind: fault.Exhausted, Msg: "paused until " + age(&p.Until) + " UTC: " + p.Reason, Hint: p.Hint}
+		}
+	}
+	return nil
 }
 
 func (a *app) printLearned(l learned, f learnFlags) error {
@@ -502,8 +522,7 @@ func waitDone(ctx context.Context, c *client, timeout time.Duration) error {
 			return err
 		}
 		if out.Done && len(out.Paused) > 0 {
-			p := out.Paused[0]
-			return &fault.Error{Kind: fault.Exhausted, Msg: "paused: " + p.Reason, Hint: p.Hint}
+			return pausedFor(ctx, c, "")
 		}
 		if out.Done {
 			return nil

@@ -328,6 +328,11 @@ func (a *app) doctor(ctx context.Context) error {
 			}
 			err = c.get(ctx, "/memory/status", &st)
 			add("token", err, "accepted")
+			if err == nil {
+				if p := pausedFor(ctx, c, ""); p != nil {
+					add("paused", p, "")
+				}
+			}
 			var dead struct {
 				Dead []json.RawMessage `json:"dead"`
 			}

@@ -218,11 +218,10 @@ func (a *app) awaitRegate(ctx context.Context, cl *client, where string, steps i
 		if asked == 0 {
 			return left, nil
 		}
-		var st struct {
-			Paused []gate.Paused `json:"paused"`
-		}
-		if err := cl.get(ctx, "/memory/status", &st); err == nil && len(st.Paused) > 0 {
-			return left, &fault.Error{Kind: fault.Exhausted, Msg: "paused: " + st.Paused[0].Reason, Hint: st.Paused[0].Hint}
+		for _, u := range now.Streams {
+			if p := pausedFor(ctx, cl, u.Project); u.Asked > 0 && p != nil {
+				return left, p
+			}
 		}
 		if time.Now().After(end) {
 			return left, fault.At(fault.Unavailable, "regate", "mem dead and mem doctor say what is wrong; the request stands", "%d steps are not answered after %v", asked, timeout)

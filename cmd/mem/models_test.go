@@ -212,7 +212,7 @@ func TestBudgetPauses(t *testing.T) {
 	}
 	s.must("-p", "shop", "learn", note(t, "n.md", b.String()))
 	out, code := s.mem("wait", "--timeout", "30s")
-	if code != 1 || !strings.Contains(out, "paused: ") || !strings.Contains(out, "of 20000 tokens") || !strings.Contains(out, "budgets.shop") {
+	if code != 1 || !strings.Contains(out, "paused until ") || !strings.Contains(out, "of 20000 tokens") || !strings.Contains(out, "budgets.shop") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	m.mu.Lock()
