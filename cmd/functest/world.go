@@ -200,6 +200,7 @@ func New(t testing.TB, o Options) *World {
 		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
 	})
 	must(err)
+	t.Cleanup(func() { must(w.Gate.Close()) })
 	w.Embed, err = embed.New(embed.Config{Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch})
 	must(err)
 	w.Project, err = project.New(project.Config{Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID})

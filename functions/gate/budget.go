@@ -33,12 +33,18 @@ type Paused struct {
 	spent bool // the budget; else the server
 }
 
+// ledger is the project's, one for all that this process asks: what a call that
+// outlives its slice did cost is settled with the next one.
 func (f *Function) ledger(project string) *cost.Ledger {
+	if l, ok := f.ledgers.Load(project); ok {
+		return l.(*cost.Ledger)
+	}
 	var b cost.Budget
 	if f.cfg.Budget != nil {
 		b = f.cfg.Budget(project)
 	}
-	return cost.Open(f.cfg.Log, project, b, f.cfg.Now)
+	l, _ := f.ledgers.LoadOrStore(project, cost.Open(f.cfg.Log, project, b, f.cfg.Now))
+	return l.(*cost.Ledger)
 }
 
 func (f *Function) pause(ctx context.Context, project string, err error, span time.Duration) {

@@ -85,6 +85,8 @@ type Function struct {
 	// answered are replies by step and call: a step whose later call fails, or
 	// whose append is lost, is made again, and is not paid for again.
 	answered *lru.Cache[heldKey, answer]
+	flights  *flights
+	ledgers  sync.Map // project -> *cost.Ledger
 	running  sync.Map // project/stream -> struct{}: one slice a stream in this process
 	scrubs   sync.Map // project -> the etag of its scrub state, as last seen
 	paused   sync.Map // project -> Paused
@@ -134,7 +136,7 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	f := &Function{cfg: cfg}
+	f := &Function{cfg: cfg, flights: newFlights()}
 	var err error
 	if f.cursors, err = lru.New[heldKey, replay.Cursor](cursorCache); err != nil {
 		return nil, err

@@ -108,10 +108,9 @@ func (f *Function) ask(ctx context.Context, w *writer, m *Models, c *gru.Call, k
 	a, ok := f.answered.Get(key)
 	if !ok {
 		var err error
-		if a, err = f.call(ctx, w.ledger, m, c); err != nil {
+		if a, err = f.fly(ctx, w, m, c, key); err != nil {
 			return gru.Reply{}, err
 		}
-		f.answered.Add(key, a)
 	}
 	if a.raw != "" {
 		var err error

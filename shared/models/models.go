@@ -16,6 +16,7 @@
 //	    auth: bearer               # bearer, apikey, none; by the URL where it is left out
 //	    key_env: OPENROUTER_KEY    # LLM_API_KEY where it is left out
 //	    in_flight: 4               # calls at a time; 2 for a local endpoint, else 4
+//	    timeout: 20m               # of one call; 10m where it is left out
 //	gate:
 //	  endpoint: local
 //	  model: qwen2.5:3b-instruct
@@ -40,6 +41,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/baseurl"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -52,6 +54,9 @@ const MaxFileBytes = 64 << 10
 const (
 	maxEndpoints = 32
 	maxInFlight  = 256
+	// A prompt of 8,000 tokens takes a large model on a CPU half an hour.
+	minTimeout = time.Second
+	maxTimeout = 2 * time.Hour
 	// DefaultWindow holds the paper's budgets: a prompt of 8,192 and a reply of
 	// 2,048 tokens are 10,240 (specs of GRU-Mem and MemAgent), and slack.
 	DefaultWindow = 12288
@@ -96,6 +101,7 @@ type Endpoint struct {
 	Auth     Auth
 	KeyEnv   string
 	InFlight int
+	Timeout  time.Duration // of one call; 0: 10 min
 }
 
 // Use is one model at one endpoint.
@@ -320,6 +326,16 @@ func endpoint(f strictyaml.File, n *strictyaml.Node) (e Endpoint, err error) {
 				return f.Fault(n, "one of "+words(auths), "auth %q is not known", v)
 			}
 			return err
+		},
+		"timeout": func(n *strictyaml.Node) error {
+			v, err := f.Text(n, "timeout")
+			if err != nil {
+				return err
+			}
+			if e.Timeout, err = time.ParseDuration(v); err != nil || e.Timeout < minTimeout || e.Timeout > maxTimeout {
+				return f.Fault(n, "such as 20m", "timeout must be a duration from %v to %v, not %q", minTimeout, maxTimeout, v)
+			}
+			return nil
 		},
 		"in_flight": func(n *strictyaml.Node) (err error) {
 			e.InFlight, err = number(f, n, "in_flight", 1, maxInFlight)

@@ -103,6 +103,7 @@ func TestRefused(t *testing.T) {
 		"no model":               {replace("  model: qwen2.5:3b-instruct\n", ""), "gate needs an endpoint and a model"},
 		"a rewrite model alone":  {replace("gate:\n  endpoint: local\n  model: qwen2.5:3b-instruct\n  window: 16384\n", ""), "rewrite without gate"},
 		"nothing":                {"", "the file is empty"},
+		"a timeout that is none": {replace("in_flight: 8", "timeout: soon"), "models.yaml:11: timeout must be a duration"},
 		"too many calls at once": {replace("in_flight: 8", "in_flight: 100000"), "in_flight must be a number"},
 	} {
 		t.Run(name, func(t *testing.T) {

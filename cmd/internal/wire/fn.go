@@ -165,9 +165,11 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 			return nil, nothing, err
 		}
 	}
+	calls := nothing // of models, under way
 	closing := func() (err error) {
+		err = calls()
 		if p.models != nil {
-			err = p.models.Close()
+			err = errors.Join(err, p.models.Close())
 		}
 		if p.graph == nil {
 			return err
@@ -183,8 +185,10 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		f = newProving(l, p.stores.Log, p.stop)
 	case "gate":
 		var g *gate.Function
-		g, err = p.newGate()
-		f = newProving(g, p.stores.Log, p.stop)
+		if g, err = p.newGate(); err == nil {
+			calls = g.Close
+			f = newProving(g, p.stores.Log, p.stop)
+		}
 	case "embed":
 		f, err = p.newEmbed()
 	case "project":

@@ -189,7 +189,7 @@ func newServer(cfg models.Config, e models.Endpoint, key endpoint.Secret, free b
 	if e.Auth != endpoint.None && key.Empty() {
 		return nil, fault.At(fault.Invalid, "endpoint "+e.Name, "set "+e.KeyEnv+", or auth: none", "it wants a key by %s, and %s is empty", e.Auth, e.KeyEnv)
 	}
-	c := endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: e.Auth, Key: key, Loopback: free, InFlight: e.InFlight}
+	c := endpoint.Config{Name: e.Name, URL: e.URL, Kind: kind, Auth: e.Auth, Key: key, Loopback: free, InFlight: e.InFlight, Chat: e.Timeout}
 	for _, f := range tune {
 		f(&c)
 	}

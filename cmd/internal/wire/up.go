@@ -220,6 +220,7 @@ func (u *Up) build() (err error) {
 	if u.fns, err = u.parts.all(); err != nil {
 		return err
 	}
+	u.closers = append(u.closers, u.fns.gate.Close)
 	client := &http.Client{Transport: serve.Local(u.broker)}
 	for _, f := range u.fns.list() {
 		s := serve.New(f, serve.Config{Sink: "http://broker.mneme.local/", Client: client, Logger: u.cfg.Logger})
