@@ -268,10 +268,13 @@ type finding struct {
 // doctorModels has the server look at its models: each finding is a line of its
 // own. The first look loads them.
 func (a *app) doctorModels(ctx context.Context, c *client, add func(check string, err error, ok string) bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	var found gate.ModelsFound
-	if err := c.get(ctx, "/memory/models", &found); err != nil {
+	stop := a.meter("looking at models; a cold one is loaded first", -1, false).spin()
+	err := c.get(ctx, "/memory/models", &found)
+	stop()
+	if err != nil {
 		add("models", err, "")
 		return
 	}
@@ -315,6 +318,7 @@ func (a *app) doctor(ctx context.Context) error {
 	add("embedding", err, fmt.Sprintf("%s, %d dimensions, space %s; where no server is configured to embed", space.Model, space.Dims, space.ID))
 	c, err := a.client()
 	if add("server", err, "addresses found") {
+		whole := ctx // to load a model takes longer than all else
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		resp, err := c.do(ctx, http.MethodGet, "/healthz", "", nil, -1)
@@ -354,7 +358,7 @@ func (a *app) doctor(ctx context.Context) error {
 			add("s3 endpoint", wire.ProbeS3(ctx, a.folder()), "answers, and takes the key")
 		}
 		if answers {
-			a.doctorModels(ctx, c, add) // last: the first look may load a model for minutes
+			a.doctorModels(whole, c, add) // last: the first look may load a model for minutes
 		}
 	}
 	bad := false

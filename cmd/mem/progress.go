@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -49,6 +50,29 @@ func (m *meter) reader(r io.Reader) io.Reader {
 	}
 	pr := progressbar.NewReader(r, m.bar)
 	return &pr
+}
+
+// spin shows that something is under way whose end nobody can tell, until stop.
+func (m *meter) spin() (stop func()) {
+	if m.bar == nil {
+		return func() {}
+	}
+	end := make(chan struct{})
+	var turning sync.WaitGroup
+	turning.Go(func() {
+		t := time.NewTicker(200 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				m.add(1)
+			case <-end:
+				m.done()
+				return
+			}
+		}
+	})
+	return func() { close(end); turning.Wait() }
 }
 
 func (m *meter) done() {

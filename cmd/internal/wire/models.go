@@ -240,6 +240,7 @@ func (m *modelServers) look(ctx context.Context, s served, again time.Duration) 
 	if !l.at.IsZero() && (time.Since(l.at) < counts || l.at.After(asked)) {
 		return l.result, nil
 	}
+	m.logger.InfoContext(ctx, "looking at a model; a cold one is loaded first", slog.String("model", s.Name+"/"+s.Model))
 	r, err := preflight.Check(ctx, preflight.Server{Endpoint: s.Name, Kind: string(s.Kind), Model: s.Model, Adapter: s.Adapter, Chat: c, Probe: c},
 		preflight.Needs{Window: s.Window, Least: min(leastWindow, s.Window), Count: m.count})
 	if err != nil {
