@@ -213,12 +213,18 @@ func faultSession() []byte {
 // faultWorld is the functions with what wire makes of a server's configuration.
 func faultWorld(t *testing.T, b *brain, form wireForm, split bool, tune func(*endpoint.Config)) *functest.World {
 	t.Helper()
+	return faultWorldOf(t, b, form, split, 0, tune)
+}
+
+// faultWorldOf is faultWorld with gates asked side by side.
+func faultWorldOf(t *testing.T, b *brain, form wireForm, split bool, parallel int, tune func(*endpoint.Config)) *functest.World {
+	t.Helper()
 	b.ignores, b.odds = !form.json, form.odds
 	s := llmtest.New(t)
 	s.Answer(b.answer)
 	cfg := models.Config{
-		Endpoints: []models.Endpoint{{Name: "local", URL: s.URL, Kind: form.kind, Auth: models.None, InFlight: 2}},
-		Gate:      &models.Use{Endpoint: "local", Model: llmtest.Model, Window: faultWindow},
+		Endpoints: []models.Endpoint{{Name: "local", URL: s.URL, Kind: form.kind, Auth: models.None, InFlight: max(2, parallel)}}, Parallel: parallel,
+		Gate: &models.Use{Endpoint: "local", Model: llmtest.Model, Window: faultWindow},
 	}
 	if split {
 		cfg.Rewrite = &models.Use{Endpoint: "local", Model: "large", Window: faultWindow}
@@ -503,7 +509,39 @@ func TestFaultServerSplit(t *testing.T) {
 	}
 }
 
+// TestFaultServerParallel is TestFaultServerSplit with gates asked three at a time: which
+// chunk a fault strikes is anyone's guess, and nothing is lost all the same.
+func TestFaultServerParallel(t *testing.T) {
+	t.Parallel()
+	for _, form := range wireForms {
+		t.Run(form.name, func(t *testing.T) {
+			t.Parallel()
+			calm := faultWorldOf(t, &brain{}, form, true, 3, nil)
+			if errs := suffer(t, calm, calm.Put("shop/a.jsonl", faultSession())); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			want := calm.Hashes()
+			for _, m := range misbehaviours() {
+				if m.skip != nil && m.skip(form) || m.stalls {
+					continue
+				}
+				if m.jsonRaw && !form.json {
+					m.once = counts
+				}
+				t.Run(m.name, func(t *testing.T) {
+					t.Parallel()
+					playOf(t, form, true, 3, m, 2, 1, calm, want)
+				})
+			}
+		})
+	}
+}
+
 func play(t *testing.T, form wireForm, split bool, m misbehaviour, at, times int, calm *functest.World, want functest.Hashes) {
+	playOf(t, form, split, 0, m, at, times, calm, want)
+}
+
+func playOf(t *testing.T, form wireForm, split bool, parallel int, m misbehaviour, at, times int, calm *functest.World, want functest.Hashes) {
 	b := &brain{}
 	b.sick = func(n int, right llmtest.Chat) (llmtest.Play, *llmtest.Chat) {
 		if n < at || n >= at+times {
@@ -515,7 +553,7 @@ func play(t *testing.T, form wireForm, split bool, m misbehaviour, at, times int
 		said := m.said(right)
 		return m.play(right), &said
 	}
-	w := faultWorld(t, b, form, split, func(c *endpoint.Config) {
+	w := faultWorldOf(t, b, form, split, parallel, func(c *endpoint.Config) {
 		if m.stalls {
 			c.Stall = stallAfter
 		}
@@ -924,7 +962,7 @@ func judge(t *testing.T, w, calm *functest.World, b *brain, mayPend bool) {
 			answered++
 			prompt += c.prompt
 			completion += c.completion
-		} else if i+1 == len(calls) || calls[i+1].body != c.body {
+		} else if i+1 == len(calls) || calls[i+1].body != c.body && (gates[0].Parallel == 0 || !slices.ContainsFunc(calls[i+1:], func(later asked) bool { return later.body == c.body })) {
 			t.Errorf("call %d got no answer and was not sent again as it was", i+1)
 		}
 	}
