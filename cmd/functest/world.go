@@ -64,25 +64,27 @@ var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // Options change a World; the zero value is the built-in policy, the static
 // table and the embedded indexes in a folder of their own.
 type Options struct {
-	Count      func(string) int // Qwen2.5 by default
-	Policy     gru.Policy
-	Models     func(ctx context.Context, project string) (*gate.Models, error) // of the gate; none by default
-	Budget     func(project string) cost.Budget                                // of the gate; none by default
-	Picked     func(ctx context.Context, project string, p *models.Pick) (*gate.Models, error)
-	Picks      models.Config // what a request may pick from
-	Embedder   llm.Embedder
-	Graph      index.Graph
-	Lexical    index.Lexical
-	Slice      time.Duration
-	Lease      time.Duration
-	Batch      int
-	Wait       time.Duration // of POST /memory/learn
-	LegTimeout time.Duration
-	Reranker   llm.Reranker
-	RerankTop  int
-	Sweep      time.Duration // learn's budget of one sweep
-	PartBytes  int           // of one part's chunk records
-	Now        func() time.Time
+	Count  func(string) int // Qwen2.5 by default
+	Policy gru.Policy
+	Models func(ctx context.Context, project string) (*gate.Models, error) // of the gate; none by default
+	Budget func(project string) cost.Budget                                // of the gate; none by default
+	Picked func(ctx context.Context, project string, p *models.Pick) (*gate.Models, error)
+	Picks  models.Config // what a request may pick from
+	// EmbedBudget is embed's; none by default. A million tokens cost a dollar.
+	EmbedBudget func(project string) cost.Budget
+	Embedder    llm.Embedder
+	Graph       index.Graph
+	Lexical     index.Lexical
+	Slice       time.Duration
+	Lease       time.Duration
+	Batch       int
+	Wait        time.Duration // of POST /memory/learn
+	LegTimeout  time.Duration
+	Reranker    llm.Reranker
+	RerankTop   int
+	Sweep       time.Duration // learn's budget of one sweep
+	PartBytes   int           // of one part's chunk records
+	Now         func() time.Time
 	// Live delivers what routes publish, and all that follows, before they go on.
 	Live bool
 	// Retry is how often a store call is tried in all; 1 by default, so that
@@ -201,7 +203,10 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	t.Cleanup(func() { must(w.Gate.Close()) })
-	w.Embed, err = embed.New(embed.Config{Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch})
+	w.Embed, err = embed.New(embed.Config{
+		Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch, Budget: o.EmbedBudget, Now: o.Now,
+		Tokens: o.Count, Price: func(tokens int) float64 { return float64(tokens) / 1e6 },
+	})
 	must(err)
 	w.Project, err = project.New(project.Config{Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID})
 	must(err)

@@ -17,10 +17,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -37,6 +39,13 @@ type Config struct {
 	Log      *eventlog.Log
 	Embedder llm.Embedder
 	Logger   *slog.Logger
+	// Budget bounds what a project's calls cost in a day, those of its gate included;
+	// nil: nothing does. Tokens counts a text as the server will at the most, and Price is
+	// what so many cost, in US dollars.
+	Budget func(project string) cost.Budget
+	Tokens func(text string) int
+	Price  func(tokens int) float64
+	Now    func() time.Time
 	// Batch is how many passages one Embed call gets; 64 by default, the
 	// usual sweet spot of embedding servers.
 	Batch int
@@ -45,6 +54,8 @@ type Config struct {
 // Function is the embed function.
 type Function struct {
 	cfg     Config
+	pauses  *cost.Pauses
+	purses  *cost.Purses
 	calls   atomic.Int64
 	without atomic.Int64
 
@@ -63,7 +74,21 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg, done: map[string]int64{}}, nil
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Budget != nil && (cfg.Tokens == nil || cfg.Price == nil) {
+		return nil, fault.New(fault.Internal, "embed: a budget needs a counter and a price")
+	}
+	f := &Function{cfg: cfg, done: map[string]int64{}, pauses: cost.NewPauses(cfg.Now)}
+	f.purses = cost.NewPurses(func(project string) *cost.Ledger {
+		var b cost.Budget
+		if cfg.Budget != nil {
+			b = cfg.Budget(project)
+		}
+		return cost.Open(cfg.Log, project, b, cfg.Now)
+	})
+	return f, nil
 }
 
 // Name is the function's name in the event table.
@@ -75,6 +100,10 @@ func (f *Function) Calls() int64 { return f.calls.Load() }
 // Without is how many passages the model had no vector for since the process
 // started.
 func (f *Function) Without() int64 { return f.without.Load() }
+
+// Paused lists the projects whose budget of the day is spent, as this process knows.
+// What waits for vectors meanwhile is found by its words.
+func (f *Function) Paused() []cost.Paused { return f.pauses.All() }
 
 // Handle serves run.ended and sweep.requested.
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
@@ -97,6 +126,9 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 // stream embeds every segment of the stream that has no vectors yet.
 func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.Event, err error) {
 	defer fault.Wrap(&err, "embed %s/%s", project, stream)
+	if _, paused := f.pauses.Of(project); paused {
+		return nil, nil // the sweep after its end asks again
+	}
 	space := f.cfg.Embedder.Space().ID
 	done, err := f.last(ctx, project, stream)
 	if err != nil {
@@ -113,7 +145,12 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 		if err != nil {
 			return nil, err
 		}
-		v, why, err := f.vectors(ctx, &seg)
+		v, why, err := f.vectors(ctx, project, &seg)
+		if errors.Is(err, cost.ErrSpent) {
+			p := f.pauses.Set(project, err, fault.RetryAfterOf(err))
+			f.cfg.Logger.WarnContext(ctx, "the project pauses", slog.String("project", project), slog.Time("until", p.Until), slog.Any("err", err))
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +217,7 @@ func (r *refused) log(ctx context.Context, l *slog.Logger, project, stream, spac
 
 // vectors embeds the passages that the segment states, each once, but for
 // memories that it replaces again. why is the error of the first that has none.
-func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventlog.Vectors, why, _ error) {
+func (f *Function) vectors(ctx context.Context, project string, seg *eventlog.Segment) (_ eventlog.Vectors, why, _ error) {
 	space := f.cfg.Embedder.Space()
 	v := eventlog.Vectors{Dims: space.Dims}
 	var ids []memory.SHA
@@ -203,6 +240,9 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventl
 	v.Rows = make([]float32, 0, len(texts)*v.Dims)
 	for len(texts) > 0 {
 		n := min(len(texts), f.cfg.Batch)
+		if err := f.reserve(ctx, project, texts[:n]); err != nil {
+			return v, nil, err
+		}
 		rows, err := f.cfg.Embedder.Embed(ctx, texts[:n])
 		bad, partly := errors.AsType[*embedding.BadTexts](err)
 		if err != nil && !partly {
@@ -233,6 +273,19 @@ func (f *Function) vectors(ctx context.Context, seg *eventlog.Segment) (_ eventl
 		ids, texts = ids[n:], texts[n:]
 	}
 	return v, why, nil
+}
+
+// reserve takes what the vectors of texts may cost. It is not settled: the server says
+// nothing of what it counted, and a text that is in the cache costs less.
+func (f *Function) reserve(ctx context.Context, project string, texts []string) error {
+	if f.cfg.Budget == nil {
+		return nil
+	}
+	n := 0
+	for _, t := range texts {
+		n += f.cfg.Tokens(t)
+	}
+	return f.purses.Of(project).Reserve(ctx, cost.Amount{USD: f.cfg.Price(n), Tokens: int64(n), Calls: 1})
 }
 
 // last is the stream's last segment with vectors.
@@ -266,6 +319,9 @@ func (f *Function) behind(ctx context.Context) ([][2]string, error) {
 	}
 	var out [][2]string
 	for _, p := range projects {
+		if _, paused := f.pauses.Of(p); paused {
+			continue
+		}
 		streams, err := f.cfg.Log.Streams(ctx, p)
 		if err != nil {
 			return nil, err

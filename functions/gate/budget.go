@@ -5,12 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/cost"
-	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 )
@@ -23,61 +20,16 @@ var errPaused = errors.New("the run is paused")
 // call and leaves a step undecided, and only a person can cure it.
 const cutPause = 10 * time.Minute
 
-// Paused is a project whose budget of the day is spent, or whose server cut a prompt.
-type Paused struct {
-	Project string    `json:"project"`
-	Reason  string    `json:"reason"`
-	Hint    string    `json:"hint"`
-	Until   time.Time `json:"until"`
-
-	spent bool // the budget; else the server
-}
-
-// ledger is the project's, one for all that this process asks: what a call that
-// outlives its slice did cost is settled with the next one.
-func (f *Function) ledger(project string) *cost.Ledger {
-	if l, ok := f.ledgers.Load(project); ok {
-		return l.(*cost.Ledger)
-	}
-	var b cost.Budget
-	if f.cfg.Budget != nil {
-		b = f.cfg.Budget(project)
-	}
-	l, _ := f.ledgers.LoadOrStore(project, cost.Open(f.cfg.Log, project, b, f.cfg.Now))
-	return l.(*cost.Ledger)
-}
+// Paused is a project that waits.
+type Paused = cost.Paused
 
 func (f *Function) pause(ctx context.Context, project string, err error, span time.Duration) {
-	p := Paused{Project: project, Reason: err.Error(), Hint: fault.HintOf(err), Until: f.cfg.Now().Add(span).UTC(), spent: errors.Is(err, cost.ErrSpent)}
-	f.paused.Store(project, p)
+	p := f.pauses.Set(project, err, span)
 	f.cfg.Logger.WarnContext(ctx, "the project pauses", slog.String("project", project), slog.Time("until", p.Until), slog.Any("err", err))
 }
 
-func (f *Function) pausedAt(project string) (Paused, bool) {
-	v, ok := f.paused.Load(project)
-	if !ok {
-		return Paused{}, false
-	}
-	p := v.(Paused)
-	if !f.cfg.Now().Before(p.Until) {
-		f.paused.Delete(project)
-		return Paused{}, false
-	}
-	return p, true
-}
-
 // Paused lists the projects that wait, as this process knows.
-func (f *Function) Paused() []Paused {
-	out := []Paused{}
-	f.paused.Range(func(k, _ any) bool {
-		if p, ok := f.pausedAt(k.(string)); ok {
-			out = append(out, p)
-		}
-		return true
-	})
-	slices.SortFunc(out, func(a, b Paused) int { return strings.Compare(a.Project, b.Project) })
-	return out
-}
+func (f *Function) Paused() []Paused { return f.pauses.All() }
 
 // promptMargin is how far a server's count of a text may lie over the factors that
 // were measured on others: of go.sum SmolLM2 makes 1.22 times our tokens, of Go code

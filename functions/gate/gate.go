@@ -86,10 +86,10 @@ type Function struct {
 	// whose append is lost, is made again, and is not paid for again.
 	answered *lru.Cache[heldKey, answer]
 	flights  *flights
-	ledgers  sync.Map // project -> *cost.Ledger
+	purses   *cost.Purses
 	running  sync.Map // project/stream -> struct{}: one slice a stream in this process
 	scrubs   sync.Map // project -> the etag of its scrub state, as last seen
-	paused   sync.Map // project -> Paused
+	pauses   *cost.Pauses
 	done     sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
@@ -136,7 +136,14 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	f := &Function{cfg: cfg, flights: newFlights()}
+	f := &Function{cfg: cfg, flights: newFlights(), pauses: cost.NewPauses(cfg.Now)}
+	f.purses = cost.NewPurses(func(project string) *cost.Ledger {
+		var b cost.Budget
+		if cfg.Budget != nil {
+			b = cfg.Budget(project)
+		}
+		return cost.Open(cfg.Log, project, b, cfg.Now)
+	})
 	var err error
 	if f.cursors, err = lru.New[heldKey, replay.Cursor](cursorCache); err != nil {
 		return nil, err
@@ -218,7 +225,7 @@ type behindStream struct {
 // behind lists the streams whose cursor has not reached the admit stream, and
 // moves the serving pointer of those that have.
 func (f *Function) behind(ctx context.Context, project string) ([]behindStream, error) {
-	if _, ok := f.pausedAt(project); ok {
+	if _, ok := f.pauses.Of(project); ok {
 		return nil, nil
 	}
 	head, err := f.cfg.Log.Head(ctx, project, memory.AdmitStream)
@@ -349,7 +356,7 @@ var errSlice = errors.New("slice is over")
 // run is one slice of one stream.
 func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event, err error) {
 	defer fault.Wrap(&err, "run %s/%s", project, name)
-	if _, paused := f.pausedAt(project); paused && !strings.HasPrefix(name, "adhoc-") {
+	if _, paused := f.pauses.Of(project); paused && !strings.HasPrefix(name, "adhoc-") {
 		return nil, nil // the sweep after its end asks again
 	}
 	key := project + "/" + name

@@ -239,9 +239,7 @@ func (f *Function) askAgain(ctx context.Context, project, query string) (Regated
 			return Regated{}, err
 		}
 		u.Asked = len(u.Pending)
-		if p, ok := f.pausedAt(u.Project); ok && !p.spent {
-			f.paused.Delete(u.Project) // who asks has seen to the server
-		}
+		f.pauses.Resume(u.Project)
 		if f.cfg.Publish == nil {
 			continue // the sweep finds it
 		}

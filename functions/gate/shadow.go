@@ -133,7 +133,7 @@ func (f *Function) Shadow(ctx context.Context, b ShadowRequest, progress func(do
 	if err != nil {
 		return out, err
 	}
-	ledger := f.ledger(b.Project)
+	ledger := f.purses.Of(b.Project)
 	defer func() { err = errors.Join(err, ledger.Close(context.WithoutCancel(ctx))) }()
 	var todo []*shadow
 	total := 0

@@ -28,7 +28,7 @@ func (f *Function) slice(ctx context.Context, project string, s catalog.Stream, 
 	if err != nil {
 		return eventlog.Head{}, err
 	}
-	w := &writer{f: f, scrub: scrub, project: project, stream: s, ledger: f.ledger(project)}
+	w := &writer{f: f, scrub: scrub, project: project, stream: s, ledger: f.purses.Of(project)}
 	defer func() { err = errors.Join(err, w.ledger.Close(context.WithoutCancel(ctx))) }()
 	if w.cursor, err = f.cursor(ctx, scrub, project, s.Name); err != nil {
 		return eventlog.Head{}, err

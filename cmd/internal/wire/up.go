@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -353,6 +354,9 @@ func (p Pending) none() bool {
 	return p.Objects == 0 && p.Streams == 0 && p.Vectors == 0 && p.Indexes == 0 && !p.Events
 }
 
+// paused lists the projects that wait, for whatever reason.
+func (u *Up) paused() []cost.Paused { return append(u.fns.gate.Paused(), u.fns.embed.Paused()...) }
+
 func (u *Up) pending(ctx context.Context) (p Pending, err error) {
 	objects, err := u.fns.learn.Pending(ctx)
 	if err != nil {
@@ -397,12 +401,12 @@ func (u *Up) wait(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if p.none() {
-			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": true, "pending": p, "paused": u.fns.gate.Paused()})
+			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": true, "pending": p, "paused": u.paused()})
 			return
 		}
 		select {
 		case <-ctx.Done():
-			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": false, "pending": p, "paused": u.fns.gate.Paused()})
+			serve.WriteJSON(w, http.StatusOK, map[string]any{"done": false, "pending": p, "paused": u.paused()})
 			return
 		case <-time.After(pause):
 		}
@@ -417,7 +421,7 @@ func (u *Up) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serve.WriteJSON(w, http.StatusOK, map[string]any{
-		"pending": p, "policy_calls": u.fns.gate.PolicyCalls(), "embed_calls": u.fns.embed.Calls(), "without_vector": u.fns.embed.Without(), "broker": u.broker.Stats(), "paused": u.fns.gate.Paused(),
+		"pending": p, "policy_calls": u.fns.gate.PolicyCalls(), "embed_calls": u.fns.embed.Calls(), "without_vector": u.fns.embed.Without(), "broker": u.broker.Stats(), "paused": u.paused(),
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +34,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/index/bleveindex"
 	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
@@ -124,7 +126,14 @@ func (p *parts) redactor() func(string) string {
 }
 
 func (p *parts) newEmbed() (*embed.Function, error) {
-	return embed.New(embed.Config{Tenant: p.tenant, Log: p.log, Embedder: p.embedder, Logger: p.logger})
+	c := embed.Config{Tenant: p.tenant, Log: p.log, Embedder: p.embedder, Logger: p.logger}
+	if p.models != nil && p.models.cfg.Embed != nil {
+		cfg := p.models.cfg
+		c.Budget = p.models.budget
+		c.Tokens = func(text string) int { return int(math.Ceil(float64(p.count(text)) * embedding.MostFactor)) }
+		c.Price = func(tokens int) float64 { return cfg.Cost(cfg.Embed.Model, tokens, 0) }
+	}
+	return embed.New(c)
 }
 
 func (p *parts) newProject() (*project.Function, error) {
