@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
 
@@ -71,6 +72,9 @@ func (a *app) up(ctx context.Context, cfg wire.UpConfig, sample bool) error {
 			go func() {
 				if err := a.sample(ctx, u, r); err != nil && ctx.Err() == nil {
 					fmt.Fprintln(a.err, "mem: sample:", err)
+					if h := fault.HintOf(err); h != "" {
+						fmt.Fprintln(a.err, "  hint: "+h)
+					}
 				}
 			}()
 		}

@@ -142,6 +142,7 @@ func (f *Function) call(ctx context.Context, ledger *cost.Ledger, m *Models, c *
 		}
 		return answer{}, err
 	}
+	r.PromptTokens, r.CompletionTokens = max(r.PromptTokens, 0), max(r.CompletionTokens, 0)
 	a := answer{raw: string(r.Raw), reply: gru.Reply{
 		Content: r.Content, Reasoning: r.Reasoning, FinishReason: r.FinishReason,
 		PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens,
@@ -156,7 +157,9 @@ func (f *Function) call(ctx context.Context, ledger *cost.Ledger, m *Models, c *
 	if m.Cost != nil {
 		a.reply.CostUSD = m.Cost(c.Model, r.PromptTokens, r.CompletionTokens)
 	}
-	ledger.Settle(most, cost.Amount{USD: a.reply.CostUSD, Tokens: int64(r.PromptTokens + r.CompletionTokens), Calls: 1})
+	if r.PromptTokens > 0 && r.CompletionTokens >= 0 { // else it may have been anything up to the most
+		ledger.Settle(most, cost.Amount{USD: a.reply.CostUSD, Tokens: int64(r.PromptTokens + r.CompletionTokens), Calls: 1})
+	}
 	return a, nil
 }
 

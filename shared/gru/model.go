@@ -2,6 +2,7 @@ package gru
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -26,8 +27,11 @@ type Model struct {
 	// preflight measured it, for the kind of text of which it makes the fewest tokens;
 	// 1 for Qwen2.5. 0 turns off the check for prompts that the server cut. DigitFactor
 	// is that of figures, of which Qwen2.5 makes a token each and others one of three; 0:
-	// TokenFactor's. MostFactor is that of the kind of which it makes the most.
-	TokenFactor, DigitFactor, MostFactor float64
+	// TokenFactor's. ForeignFactor is that of scripts other than Latin; 0: TokenFactor's.
+	// MostFactor is that of the kind of Latin text of which it makes the most.
+	TokenFactor, DigitFactor, ForeignFactor, MostFactor float64
+	// RewriteFactors are the rewrite model's; nil: the same.
+	RewriteFactors *Factors
 	// JSON asks for a JSON object that follows Call.Schema in the place of tags. It
 	// is for servers that enforce it, and not for adapters, which know the tags.
 	JSON bool
@@ -48,21 +52,48 @@ type Model struct {
 // server that cuts takes half.
 const truncationSlack = 0.1
 
-// expected is the least that a server can count of a whole prompt.
-func (m *Model) expected(p Prompt, own int) float64 {
-	digits := 0
-	if m.DigitFactor > 0 {
-		for _, text := range []string{p.System, p.User} {
-			for i := range len(text) {
-				if c := text[i]; '0' <= c && c <= '9' {
-					digits++
-				}
+// Factors are a server's tokens for one of ours, by the kind of text; see Model.
+type Factors struct{ Token, Digit, Foreign float64 }
+
+// factors are those of the model that a call goes to.
+func (m *Model) factors(k CallKind) Factors {
+	if m.RewriteFactors != nil && m.Rewrite != "" && (k == CallRewrite || k == CallCompress) {
+		return *m.RewriteFactors
+	}
+	return Factors{m.TokenFactor, m.DigitFactor, m.ForeignFactor}
+}
+
+// expected is the least that the server can count of a call's whole prompt; 0 where
+// nothing is known of how it counts.
+func (cfg *Config) expected(c *Call) float64 {
+	f := cfg.Model.factors(c.Kind)
+	if f.Token == 0 {
+		return 0
+	}
+	digits, foreign := 0, strings.Builder{}
+	for _, text := range []string{c.Prompt.System, c.Prompt.User} {
+		for _, r := range text {
+			switch {
+			case '0' <= r && r <= '9':
+				digits++ // a token each
+			case r > lastLatin:
+				foreign.WriteRune(r)
 			}
 		}
 	}
-	digits = min(digits, own)
-	return m.TokenFactor*float64(own-digits) + min(m.DigitFactor, m.TokenFactor)*float64(digits)
+	other := 0
+	if f.Foreign > 0 && foreign.Len() > 0 {
+		other = cfg.Count(foreign.String())
+	}
+	if f.Digit == 0 {
+		digits = 0
+	}
+	plain := max(c.PromptTokens-digits-other, 0)
+	return f.Token*float64(plain) + min(f.Digit, f.Token)*float64(digits) + f.Foreign*float64(other)
 }
+
+// lastLatin is the last letter of the Latin blocks of Unicode (Latin Extended-B).
+const lastLatin = 0x24F
 
 // MaxQuestionTokens is the longest question (GRU-Mem's and MemAgent's budget).
 const MaxQuestionTokens = 1024

@@ -204,3 +204,39 @@ func TestCutIsToldFromFigures(t *testing.T) {
 		}
 	}
 }
+
+// TestCutOfOtherScripts: a vocabulary made for English takes three tokens of one of
+// ours for Korean; a server with it that read half of such a prompt counts more tokens
+// than we do, and has cut it all the same. One that counts nothing says nothing.
+func TestCutOfOtherScripts(t *testing.T) {
+	t.Parallel()
+	tok, err := token.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := gateModel(false, "")
+	m.TokenFactor, m.DigitFactor, m.ForeignFactor = 1.06, 1, 2.3 // SmolLM2's
+	cfg := &gru.Config{Stream: "s", QueryID: "q", Question: "Which ports are open?", BudgetTokens: 1024, Count: tok.Count, Model: m}
+	c := chunkOf(0, epoch, "user: "+strings.Repeat("업스트림이 차단하므로 재시도는 다섯 번으로 제한하기로 했다. ", 90))
+	part := partOf(1, 1)
+	call := firstCall(t, cfg, gru.State{}, part, c)
+	for name, tc := range map[string]struct {
+		factor float64 // its tokens for one of the section's
+		read   float64 // share of the prompt
+		cut    bool
+	}{
+		"all of it":       {3.3, 1, false},
+		"all, by little":  {2.3, 1, false},
+		"half":            {3.3, 0.5, true},
+		"what we count":   {1, 1, true},
+		"nothing is said": {0, 0, true},
+	} {
+		read := int(tc.read * (tc.factor*float64(tok.Count(c.Text)) + 1.06*float64(call.PromptTokens-tok.Count(c.Text))))
+		s, _ := gru.Begin(gru.State{}, cfg, part, epoch)
+		s, _ = gru.Step(s, gru.Input{Config: cfg, Part: part, Event: gru.ReadChunk{ChunkInput: gru.ChunkInput{Chunk: c}}})
+		_, effects := gru.Step(s, gru.Input{Config: cfg, Part: part, Event: gru.ModelReply{Reply: gru.Reply{Content: gru.Verdict{}.Render(gru.ShapeGate), FinishReason: "stop", PromptTokens: read}}})
+		if g := effects[0].(*gru.Append).Records[0].(*memory.Gate); g.TruncatedByServer != tc.cut || g.Pending != tc.cut {
+			t.Errorf("%s, %d of %d tokens: %s", name, read, call.PromptTokens, g.Reason)
+		}
+	}
+}

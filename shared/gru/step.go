@@ -189,11 +189,12 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		return issue(s, cfg, &c, mem, complaint)
 	}
 	m := cfg.Model
-	if want := m.expected(call.Prompt, call.PromptTokens); r.PromptTokens > 0 && float64(r.PromptTokens) < want*(1-truncationSlack) {
-		return done(Decision{
-			ReasonCode: ReasonTruncated, Pending: true,
-			Reason: fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, want),
-		}, "")
+	if want := cfg.expected(call); float64(r.PromptTokens) < want*(1-truncationSlack) { // none at all says nothing of what was read
+		reason := fmt.Sprintf("the server read %d tokens of a prompt of about %.0f; memory unchanged", r.PromptTokens, want)
+		if r.PromptTokens <= 0 {
+			reason = fmt.Sprintf("the server does not say how much it read of a prompt of about %.0f tokens; memory unchanged", want)
+		}
+		return done(Decision{ReasonCode: ReasonTruncated, Pending: true, Reason: reason}, "")
 	}
 	v, err := m.parse(m.shape(call.Kind), r)
 	mem := s.MemoryText

@@ -144,6 +144,9 @@ func TestStories(t *testing.T) {
 			case "reply":
 				r := gru.Reply{Content: d.Input, FinishReason: "stop"}
 				d.MaybeScanArgs(t, "finish", &r.FinishReason)
+				if s.call != nil {
+					r.PromptTokens = s.call.PromptTokens // a server that counts as we do
+				}
 				d.MaybeScanArgs(t, "prompt", &r.PromptTokens)
 				d.MaybeScanArgs(t, "reasoning", &r.Reasoning)
 				return s.step(gru.ModelReply{Reply: r})

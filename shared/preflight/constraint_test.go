@@ -132,9 +132,9 @@ func TestLogprobs(t *testing.T) {
 		gives, refuses bool
 		asked          []bool
 	}{
-		"given":   {true, false, []bool{true, false, false, false}},
-		"not":     {false, false, []bool{true, false, false, false}},
-		"refused": {true, true, []bool{true, false, false, false, false}},
+		"given":   {true, false, []bool{true, false, false, false, false, false}},
+		"not":     {false, false, []bool{true, false, false, false, false, false}},
+		"refused": {true, true, []bool{true, false, false, false, false, false, false}},
 	} {
 		s := &logged{server: server{models: []llm.Info{{Model: "small", Window: 16384}}, factor: 1, template: 9}, gives: tc.gives, refuses: tc.refuses}
 		r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Model: "small", Chat: s, Probe: &s.server}, preflight.Needs{Window: 8000, Least: 4000, Count: count})

@@ -73,9 +73,12 @@ type Result struct {
 	// it makes the fewest: a prompt that is counted below that was cut. MostFactor is
 	// that of the kind of which it makes the most: what fits by it fits. DigitFactor is
 	// that of figures, each of which is a token of ours; others take up to three at once.
-	TokenFactor    float64 `json:"token_factor"`
-	MostFactor     float64 `json:"most_factor"`
-	DigitFactor    float64 `json:"digit_factor"`
+	TokenFactor float64 `json:"token_factor"`
+	MostFactor  float64 `json:"most_factor"`
+	DigitFactor float64 `json:"digit_factor"`
+	// ForeignFactor is the lesser of those of Chinese and Russian: a vocabulary made for
+	// English takes two to four times our tokens for other scripts.
+	ForeignFactor  float64 `json:"foreign_factor"`
 	TemplateTokens int     `json:"template_tokens"` // what its chat template adds to a prompt
 	// Ask is the window to ask for in each call, in its tokens: another one would
 	// make the server load the model anew. 0 where it cannot be asked.
@@ -227,17 +230,19 @@ func (r *Result) measure(count func(string) int, short int, long [len(countProbe
 	for i, text := range countProbes {
 		n := count(text)
 		f[i] = float64(long[i]-short) / float64(n-own)
-		if f[i] < 0.2 || f[i] > 5 {
-			say("count", false, "the server cuts prompts of a few hundred tokens; give the model a larger window", "%d tokens for a text of %d, after %d for one of %d", long[i], n, short, own)
+		if f[i] < leastFactor[i] || f[i] > mostFactor {
+			say("count", false, "the server reads only a part of what it is sent, or counts something else: give the model a larger window, and look at what stands between it and the model",
+				"it counts %d tokens for a text of %d, after %d for one of %d: %.2f for one", long[i], n, short, own, f[i])
 			return
 		}
 		if math.Abs(f[i]-1) < tolerance {
 			f[i] = 1
 		}
 	}
-	r.TokenFactor, r.DigitFactor, r.MostFactor = min(f[probeWords], f[probeCode]), f[probeDigits], slices.Max(f[:])
+	r.TokenFactor, r.DigitFactor, r.MostFactor = min(f[probeWords], f[probeCode]), f[probeDigits], max(f[probeWords], f[probeCode], f[probeDigits])
+	r.ForeignFactor = min(f[probeChinese], f[probeRussian])
 	r.TemplateTokens = max(int(math.Round(float64(short)-f[probeWords]*float64(own))), 0)
-	say("count", true, "", "its counts are %.2f times ours for words, %.2f for code, %.2f for figures; its template adds %d tokens", f[probeWords], f[probeCode], f[probeDigits], r.TemplateTokens)
+	say("count", true, "", "its counts are %.2f times ours for words, %.2f for code, %.2f for figures, %.2f for other scripts; its template adds %d tokens", f[probeWords], f[probeCode], f[probeDigits], r.ForeignFactor, r.TemplateTokens)
 }
 
 // The texts of the probe, of the kinds that transcripts hold. The short one stands at
@@ -248,14 +253,27 @@ const (
 	probeWords = iota
 	probeCode
 	probeDigits
+	probeChinese
+	probeRussian
 )
 
 var countProbes = [...]string{
-	probeWords: strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 12) + probeShort,
+	probeWords: strings.Repeat("We decided to cap retries at 5, because the upstream bans us after 10 in 60 s; see retry.go:41 (maxRetries). ", 7) + probeShort,
 	probeCode: strings.Repeat("func (c *Client) retryAfter(h http.Header, now time.Time) (time.Duration, error) {\n\tif v := strings.TrimSpace(h.Get(\"Retry-After\")); v != \"\" {\n\t\treturn parseDelay(v, now), nil // RFC 9110\n\t}\n"+
-		"{\"level\":\"error\",\"path\":\"/var/lib/app/node_modules/left-pad/index.js\",\"code\":\"ERR_MODULE_NOT_FOUND\"}\n", 5) + probeShort,
-	probeDigits: strings.Repeat("20260301 114205 8841730 192168001017 4096 65536 ", 10) + probeShort,
+		"{\"level\":\"error\",\"path\":\"/var/lib/app/node_modules/left-pad/index.js\",\"code\":\"ERR_MODULE_NOT_FOUND\"}\n", 3) + probeShort,
+	probeDigits:  strings.Repeat("20260301 114205 8841730 192168001017 4096 65536 ", 6) + probeShort,
+	probeChinese: strings.Repeat("我们决定把重试次数限制为五次，因为上游服务会封禁我们。 部署由她负责，缓存保留十分钟。 ", 4) + probeShort,
+	probeRussian: strings.Repeat("Мы решили ограничить число повторов пятью, потому что сервер нас блокирует. Кэш хранится десять минут. ", 4) + probeShort,
 }
+
+// leastFactor is the fewest tokens that a tokenizer in use makes of one of ours, by the
+// kind of text, with slack: of words and code all are near 1, of figures those that take
+// three at once have 0.4, and vocabularies larger than ours have some shorter words. A
+// server below that has cut its prompts already.
+var leastFactor = [len(countProbes)]float64{probeWords: 0.7, probeCode: 0.6, probeDigits: 0.25, probeChinese: 0.5, probeRussian: 0.5}
+
+// mostFactor is the most: a vocabulary of bytes alone makes six of one.
+const mostFactor = 8
 
 // first is the first call. It asks for log-probabilities where they are declared,
 // and without them where that is refused, as OpenAI's reasoning models do.

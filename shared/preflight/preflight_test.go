@@ -71,6 +71,7 @@ func TestCheck(t *testing.T) {
 		"window too small":    {s: server{models: []llm.Info{{Model: "small", Window: 2048}}, factor: 1, template: 30}, failed: "window", cure: "num_ctx 8030", factor: 1, tmpl: 30},
 		"their tokens weigh":  {s: server{models: []llm.Info{{Model: "small", Window: 5000}}, factor: 1.5, template: 0}, failed: "window", cure: "num_ctx 12000", factor: 1.5},
 		"cuts short prompts":  {s: server{models: there, factor: 1, template: 30, window: 100}, failed: "count", cure: "larger window"},
+		"reads half of all":   {s: server{models: there, factor: 0.5, template: 9}, failed: "count", cure: "larger window"},
 		"counts nothing":      {s: server{models: there, silent: true}, failed: "count", cure: "usage"},
 		"cannot be asked":     {s: server{models: there, chat: fault.At(fault.Denied, "local", "set LLM_API_KEY", "the key is refused")}, failed: "reply", cure: "LLM_API_KEY"},
 		"says no window":      {s: server{models: []llm.Info{{Model: "small"}}, factor: 1}, factor: 1},
@@ -102,7 +103,7 @@ func TestCheck(t *testing.T) {
 			if d := r.TokenFactor - tc.factor; d > 0.01 || d < -0.01 || r.TemplateTokens < tc.tmpl-1 || r.TemplateTokens > tc.tmpl+1 {
 				t.Errorf("factor %f, template %d, want %f and %d", r.TokenFactor, r.TemplateTokens, tc.factor, tc.tmpl)
 			}
-			if s.calls > 4 {
+			if s.calls > 6 {
 				t.Errorf("%d calls", s.calls)
 			}
 		})
@@ -120,16 +121,16 @@ func TestWindowControl(t *testing.T) {
 		window  int
 		ok      bool
 	}{
-		"counts as we do":    {1, 32768, []int{8000, 8000, 8000, 8000, 8010}, 8010, true},
-		"its tokens weigh":   {1.5, 32768, []int{8000, 8000, 8000, 8000, 12010}, 12010, true},
-		"trained for less":   {1.5, 9000, []int{8000, 8000, 8000, 8000, 12010}, 9000, true},
-		"trained for little": {1, 2048, []int{8000, 8000, 8000, 8000, 8010}, 2048, false},
+		"counts as we do":    {1, 32768, []int{8000, 8000, 8000, 8000, 8000, 8000, 8010}, 8010, true},
+		"its tokens weigh":   {1.5, 32768, []int{8000, 8000, 8000, 8000, 8000, 8000, 12010}, 12010, true},
+		"trained for less":   {1.5, 9000, []int{8000, 8000, 8000, 8000, 8000, 8000, 12010}, 9000, true},
+		"trained for little": {1, 2048, []int{8000, 8000, 8000, 8000, 8000, 8000, 8010}, 2048, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{models: []llm.Info{{Model: "small"}}, factor: tc.factor, template: 10, trained: tc.trained}
 			r, err := preflight.Check(t.Context(), preflight.Server{Endpoint: "local", Kind: "ollama", Model: "small", Chat: s, Probe: s}, preflight.Needs{Window: 8000, Least: 4000, Count: count})
-			if err != nil || r.OK != tc.ok || r.Window != tc.window || r.Ask != tc.ask[4] {
+			if err != nil || r.OK != tc.ok || r.Window != tc.window || r.Ask != tc.ask[6] {
 				t.Errorf("%+v %v", r, err)
 			}
 			for i, n := range s.asked {
@@ -137,7 +138,7 @@ func TestWindowControl(t *testing.T) {
 					t.Errorf("asked for %v, want %v", s.asked, tc.ask)
 				}
 			}
-			if len(s.asked) != 5 {
+			if len(s.asked) != 7 {
 				t.Errorf("%d calls", len(s.asked))
 			}
 		})

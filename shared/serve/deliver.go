@@ -207,7 +207,7 @@ func (b *Broker) again(ctx context.Context, s *subscriber, d *delivery, o outcom
 
 // bury hands d to the dead letter callback until it has it.
 func (b *Broker) bury(ctx context.Context, d Dead) bool {
-	b.cfg.Logger.ErrorContext(ctx, "dead letter", KeySubscriber, d.Subscriber, KeyAttempt, d.Attempts, KeyStatus, d.Code, KeyError, d.Problem().Message)
+	b.cfg.Logger.ErrorContext(ctx, "dead letter", KeySubscriber, d.Subscriber, KeyAttempt, d.Attempts, KeyStatus, d.Code, KeyError, d.Problem().Message, KeyHint, d.Problem().Hint)
 	if b.cfg.DeadLetter == nil {
 		return true
 	}

@@ -18,6 +18,7 @@ const (
 	KeyAttempt    = "attempt"
 	KeyStatus     = "status"
 	KeyError      = "error"
+	KeyHint       = "hint"
 	KeyKind       = "kind"
 	KeyWait       = "wait"
 	KeyTook       = "took"

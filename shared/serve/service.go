@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
@@ -154,7 +155,11 @@ func (s *Service) handle(w http.ResponseWriter, r *http.Request) {
 		err = s.process(ctx, e)
 	}
 	if err != nil {
-		s.cfg.Logger.WarnContext(ctx, "event failed", KeyFunction, s.f.Name(), KeyKind, fault.KindOf(err).String(), KeyStatus, fault.BrokerStatus(err), KeyError, err.Error(), KeyTook, time.Since(began))
+		level := slog.LevelWarn
+		if fault.Is(err, fault.Unavailable) && fault.RetryAfterOf(err) > 0 {
+			level = slog.LevelInfo // it comes again by appointment: no news to who watches
+		}
+		s.cfg.Logger.Log(ctx, level, "event failed", KeyHint, fault.HintOf(err), KeyFunction, s.f.Name(), KeyKind, fault.KindOf(err).String(), KeyStatus, fault.BrokerStatus(err), KeyError, err.Error(), KeyTook, time.Since(began))
 	}
 	answerBroker(w, err)
 }

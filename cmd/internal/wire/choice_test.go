@@ -207,8 +207,8 @@ projects:
 			asked++
 		}
 	}
-	if asked != 4 { // a short text, words, code and figures
-		t.Errorf("the preflight asked %d times, want 4: one look for two projects", asked)
+	if asked != 6 { // a short text, words, code, figures and two other scripts
+		t.Errorf("the preflight asked %d times, want 6: one look for two projects", asked)
 	}
 	if len(runs) == 0 {
 		t.Error("the model was never asked")

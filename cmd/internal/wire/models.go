@@ -298,7 +298,7 @@ func (m *modelServers) take(ctx context.Context, s served, l *look) (leave func(
 // decide makes what decides of one model, or of a gate model and a rewrite model.
 func (m *modelServers) decide(ctx context.Context, by []served, again time.Duration) (*gate.Models, error) {
 	found := &gate.Models{Cost: m.cfg.Cost, Doubt: func() { m.doubts(by) }}
-	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true, TokenFactor: math.Inf(1), DigitFactor: math.Inf(1)}
+	out := gru.Model{Policy: "model/full", Sampling: gateSampling, Checks: true, JSON: true}
 	for i, s := range by {
 		r, err := m.look(ctx, s, again)
 		if err != nil {
@@ -329,8 +329,11 @@ func (m *modelServers) decide(ctx context.Context, by []served, again time.Durat
 			found.Rewrite, found.RewriteWindow = c, r.Ask
 		}
 		out.TemplateTokens = max(out.TemplateTokens, r.TemplateTokens)
-		out.TokenFactor = min(out.TokenFactor, r.TokenFactor)
-		out.DigitFactor = min(out.DigitFactor, r.DigitFactor)
+		if i == 0 {
+			out.TokenFactor, out.DigitFactor, out.ForeignFactor = r.TokenFactor, r.DigitFactor, r.ForeignFactor
+		} else {
+			out.RewriteFactors = &gru.Factors{Token: r.TokenFactor, Digit: r.DigitFactor, Foreign: r.ForeignFactor}
+		}
 		out.MostFactor = max(out.MostFactor, r.MostFactor)
 	}
 	if out.Prompt != "" { // the wording says which form it is of
