@@ -15,6 +15,10 @@ import (
 	"github.com/mneme-ai/mneme/shared/replay"
 )
 
+// paidFlush is how much of a model's work a kill may lose: its answers are paid for,
+// and an append costs some milliseconds.
+const paidFlush = 2 * time.Second
+
 // A segment is appended when it holds this many records or its slice or the
 // admit stream ends: one fsync for many parts of a back-fill, and far under
 // the size at which a reader would have to stream it.
@@ -184,6 +188,9 @@ func (f *Function) fold(ctx context.Context, w *writer, cfg *gru.Config, line me
 			if err == nil {
 				err = f.decide(ctx, w, cfg, gp, m, read)
 			}
+			if err == nil && f.cfg.Now().Sub(w.begun) >= paidFlush {
+				err = w.flush(ctx)
+			}
 			if err != nil {
 				return false, err
 			}
@@ -281,6 +288,7 @@ type writer struct {
 	ledger  *cost.Ledger
 	models  *Models // that decide; nil: the policy, or nothing was decided yet
 	looked  bool
+	begun   time.Time      // when the first of recs came
 	ahead   map[int]*ahead // by chunk of the part at hand
 	cursor  replay.Cursor
 	next    gru.State
@@ -315,6 +323,9 @@ func (w *writer) take(ctx context.Context, step func(gru.State) (gru.State, []gr
 	s, recs := step(w.next)
 	w.moved = w.moved || s.T > w.next.T || s.Admit > w.next.Admit
 	w.next = s
+	if len(w.recs) == 0 {
+		w.begun = w.f.cfg.Now()
+	}
 	for _, r := range recs {
 		w.recs = append(w.recs, r.(eventlog.Record))
 	}

@@ -326,9 +326,10 @@ type Generation struct {
 
 // Of is the present stream of a question.
 func (s *Serving) Of(q questions.Query) Stream {
-	// At L1 the exit gate is recorded and not acted on (brief P6): "all the X"
-	// needs a full read.
-	st := Stream{Name: q.Stream(), QueryID: q.ID, Question: q.Question, BudgetTokens: StandingBudget}
+	// At L1 the exit gate is recorded and not acted on (brief P6): "all the X" needs a
+	// full read. A question that says exit_gate: true asks for less: its parts end with
+	// the first chunk after which the model has enough.
+	st := Stream{Name: q.Stream(), QueryID: q.ID, Question: q.Question, ExitGate: q.ExitGate, BudgetTokens: StandingBudget}
 	if g, ok := s.Generations[st.Name]; ok {
 		st.Name, st.Models = fmt.Sprintf("%s.%d", st.Name, g.N), g.Models
 	}
