@@ -271,7 +271,11 @@ func (a *app) doctorModels(ctx context.Context, c *client, add func(check string
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	var found gate.ModelsFound
-	stop := a.meter("looking at models; a cold one is loaded first", -1, false).spin()
+	const looking = "looking at the models; a cold one is loaded first"
+	stop := a.meter(looking, -1, false).spin()
+	if !a.json && !isTerminal(a.err) {
+		fmt.Fprintln(a.err, looking)
+	}
 	err := c.get(ctx, "/memory/models", &found)
 	stop()
 	if err != nil {
