@@ -74,7 +74,10 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		if r.Cause.Kind == memory.CauseTombstone {
 			return // it states anew what was erased, whatever part is open
 		}
-		s.Open = &OpenRun{Run: r.Run, Admit: r.Admit, Source: r.Source, T0: r.T, Regate: r.Cause.Kind == memory.CauseRegate}
+		s.Open = &OpenRun{Run: r.Run, Ref: r.Cause.Ref, Admit: r.Admit, Source: r.Source, T0: r.T, Next: r.From, From: r.Offset, Used: r.Used, Regate: r.Cause.Kind == memory.CauseRegate}
+		if r.From > 0 {
+			s.Open.Frozen = s.MemoryText // its first batch may begin in the middle of one
+		}
 	case *memory.Gate:
 		s.T = r.T
 		if len(r.Shingles) > 0 {
@@ -137,7 +140,10 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		if s.Open != nil && s.Open.Run != r.Run {
 			return
 		}
-		s.Admit, s.Open = max(s.Admit, r.Admit), nil
+		s.Open = nil
+		if !r.Continued {
+			s.Admit = max(s.Admit, r.Admit)
+		}
 	}
 }
 

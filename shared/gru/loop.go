@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,12 +29,29 @@ func RunID(stream string, cause memory.Cause, policy, model, promptVersion strin
 
 // Begin opens the run of a part: it freezes policy and budgets in a run record.
 // A state whose run of this part is open already is returned as it is, so that
-// a slice that continues writes no second run record.
+// a slice that continues writes no second run record. Where others decide now than
+// those that the open run froze, it is closed and the next one goes on with the part.
 func Begin(s State, cfg *Config, p *Part, started time.Time) (State, []Record) {
-	if s.Open != nil && s.Open.Source == p.Admit.Source {
-		return s, nil
+	cause := memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}
+	if o := s.Open; o != nil && o.Source == p.Admit.Source {
+		frozen := cause
+		if frozen.Ref = o.Ref; o.Ref == "" {
+			frozen.Ref = cause.Ref // of a fold that was cached by an older program
+		}
+		policy, model, _, _, prompt, _ := cfg.names()
+		if o.Exited || RunID(cfg.Stream, frozen, policy, model, prompt) == o.Run {
+			return s, nil
+		}
+		cause.Ref += "#" + strconv.Itoa(s.T)
+		next, recs := End(s, cfg, p, started)
+		recs[0].(*memory.RunEnd).Continued = true
+		next.Admit = s.Admit
+		run := newRun(next, cfg, cause, started)
+		run.Admit, run.Source, run.Chunks = p.Admit.Seq, p.Admit.Source, p.Chunks
+		run.From, run.Offset, run.Used = o.Next, o.From, o.Used
+		return next.Apply(run), append(recs, run)
 	}
-	run := newRun(s, cfg, memory.Cause{Kind: memory.CausePart, Ref: string(p.Admit.Source)}, started)
+	run := newRun(s, cfg, cause, started)
 	run.Admit, run.Source, run.Chunks = p.Admit.Seq, p.Admit.Source, p.Chunks
 	return s.Apply(run), []Record{run}
 }

@@ -184,6 +184,7 @@ type OpenRun struct {
 	Regate bool `json:"regate,omitempty"`
 
 	Run    memory.SHA `json:"run"`
+	Ref    string     `json:"ref,omitempty"` // of its cause
 	Admit  int64      `json:"admit"`
 	Source memory.SHA `json:"source"`
 	T0     int        `json:"t0"`             // last step before the run

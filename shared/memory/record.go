@@ -134,8 +134,13 @@ type Run struct {
 	MemoryBudget  int       `json:"memory_budget"` // tokens
 	ExitGate      bool      `json:"exit_gate"`     // whether the exit gate is acted on
 	MemoryBefore  SHA       `json:"memory_before_sha,omitempty"`
-	Started       time.Time `json:"started"`
-	Erased        SHA       `json:"erased,omitempty"` // the tombstone that erased its text
+	// From, Offset and Used say where in its part a run begins that goes on with one
+	// which others had begun to decide: chunk, byte of its text, chunks used before.
+	From    int       `json:"from,omitempty"`
+	Offset  int       `json:"offset,omitempty"`
+	Used    int       `json:"used,omitempty"`
+	Started time.Time `json:"started"`
+	Erased  SHA       `json:"erased,omitempty"` // the tombstone that erased its text
 }
 
 // Sampling is how a model was sampled.
@@ -333,21 +338,25 @@ type Label struct {
 	Erased           SHA       `json:"erased,omitempty"`
 }
 
-// RunEnd says that a part is done in a stream.
+// RunEnd says that a part is done in a stream, or, Continued, that another run goes on
+// with it.
 type RunEnd struct {
-	V            int       `json:"v"`
-	Type         string    `json:"type"` // "run_end"
-	Level        Level     `json:"level"`
-	Run          SHA       `json:"run"`
-	Admit        int64     `json:"admit"` // the cursor: parts up to here are folded
-	T            int       `json:"t"`     // last step
-	ChunksSeen   int       `json:"chunks_seen"`
-	ChunksUsed   int       `json:"chunks_used"`
-	Pending      int       `json:"pending"`
-	MemorySHA    SHA       `json:"memory_sha,omitempty"`
-	MemoryTokens int       `json:"memory_tokens"`
-	Exited       bool      `json:"exited"`
-	Ended        time.Time `json:"ended"`
+	V            int    `json:"v"`
+	Type         string `json:"type"` // "run_end"
+	Level        Level  `json:"level"`
+	Run          SHA    `json:"run"`
+	Admit        int64  `json:"admit"` // the cursor: parts up to here are folded
+	T            int    `json:"t"`     // last step
+	ChunksSeen   int    `json:"chunks_seen"`
+	ChunksUsed   int    `json:"chunks_used"`
+	Pending      int    `json:"pending"`
+	MemorySHA    SHA    `json:"memory_sha,omitempty"`
+	MemoryTokens int    `json:"memory_tokens"`
+	Exited       bool   `json:"exited"`
+	// Continued says that the part is not done: the next run goes on with it, decided by
+	// others.
+	Continued bool      `json:"continued,omitempty"`
+	Ended     time.Time `json:"ended"`
 }
 
 // Space is an embedding space: vectors of different spaces never mix.

@@ -22,13 +22,13 @@ const saveEvery = 16
 // cached is the folded state as it is kept. One of another version is not used: it
 // lacks what the fold has learnt to keep.
 //
-// History: 1 — pending steps.
+// History: 1 — pending steps. 2 — the cause of the open run.
 type cached struct {
 	Fold  int       `json:"fold"`
 	State gru.State `json:"state"`
 }
 
-const foldVersion = 1
+const foldVersion = 2
 
 // Cursor is a folded stream: its state, its head, and how far the cached fold
 // in the store reaches.
@@ -105,8 +105,8 @@ func PartEnd(ctx context.Context, log *eventlog.Log, project, stream string, adm
 		older := false
 		for _, r := range seg.Records {
 			e, isEnd := r.(*memory.RunEnd)
-			if !isEnd || e.Admit == 0 {
-				continue // no part's: a tombstone's
+			if !isEnd || e.Admit == 0 || e.Continued {
+				continue // no part's end: a tombstone's, or of a run that others went on with
 			}
 			if e.Admit == admit {
 				return *e, true, nil
