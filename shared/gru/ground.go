@@ -23,8 +23,9 @@ import (
 // fact is what can be checked of a sentence: the words in it that name
 // something, in lower case.
 type fact struct {
-	text  string
-	marks []string
+	text     string
+	marks    []string
+	from, to int // its place in the text it was cut from
 }
 
 var (
@@ -42,19 +43,22 @@ var (
 // factsOf cuts a text into sentences with their marks.
 func factsOf(text string) []fact {
 	var out []fact
-	at, last := 0, 0 // last: where the last sentence begins
+	at := 0
 	add := func(to int) {
 		s := strings.TrimSpace(text[at:to])
-		switch {
-		case s == "":
-		case len(out) > 0 && sourceIDs.MatchString(s): // they belong to the sentence before
-			s = strings.TrimSpace(text[last:to])
-			out[len(out)-1] = fact{text: s, marks: marksOf(s)}
-		default:
-			last = at
-			out = append(out, fact{text: s, marks: marksOf(s)})
-		}
+		from := at + strings.Index(text[at:to], s)
 		at = to
+		if s == "" {
+			return
+		}
+		f := fact{text: s, from: from, to: from + len(s)}
+		if len(out) > 0 && sourceIDs.MatchString(s) { // they belong to the sentence before
+			f.from = out[len(out)-1].from
+			f.text = text[f.from:f.to]
+			out = out[:len(out)-1]
+		}
+		f.marks = marksOf(f.text)
+		out = append(out, f)
 	}
 	for _, e := range sentenceEnd.FindAllStringIndex(text, -1) {
 		add(e[1])
@@ -170,39 +174,83 @@ func wordParts(m string) (out []string) {
 
 // Ground is a candidate without the sentences that name what neither the section
 // nor the old memory holds, and how many those are. Sentences that stand in the
-// old memory are never looked at.
+// old memory are never looked at. Where such a sentence says an old one in other
+// words, and nothing else in the candidate does, the old one stands in its place,
+// byte for byte: an invention that is added to a fact does not take the fact away.
 func Ground(candidate, section, old string) (text string, dropped int) {
 	known := lexiconOf(section, old)
+	before := factsOf(old)
 	kept := map[string]bool{}
-	for _, f := range factsOf(old) {
+	for _, f := range before {
 		kept[f.text] = true
 	}
-	text = candidate
+	var bad []fact
+	var rest strings.Builder // what stays of the candidate
 	for _, f := range factsOf(candidate) {
-		if kept[f.text] || !slices.ContainsFunc(append(idsIn(f.text), f.marks...), func(m string) bool { return !known.has(m) }) {
+		if !kept[f.text] && slices.ContainsFunc(append(idsIn(f.text), f.marks...), func(m string) bool { return !known.has(m) }) {
+			bad = append(bad, f)
 			continue
 		}
-		dropped++
-		text = cutSentence(text, f.text)
+		rest.WriteString(f.text + "\n")
 	}
-	return strings.TrimSpace(text), dropped
+	if len(bad) == 0 {
+		return strings.TrimSpace(candidate), 0
+	}
+	now := lexiconOf(rest.String())
+	back := map[int]bool{} // old sentences that stand again
+	var b strings.Builder
+	at := 0
+	for _, f := range bad {
+		from, to := f.from, f.to
+		b.WriteString(candidate[at:from])
+		said := lexiconOf(f.text)
+		var again []string
+		for i, o := range before {
+			if !back[i] && rewords(o, &said) && !stands(o, &now) {
+				back[i] = true
+				again = append(again, o.text)
+			}
+		}
+		if b.WriteString(strings.Join(again, "\n")); again == nil {
+			for to < len(candidate) && candidate[to] == ' ' {
+				to++
+			}
+			if (from == 0 || candidate[from-1] == '\n') && to < len(candidate) && candidate[to] == '\n' {
+				to++ // it was alone in its line
+			}
+		}
+		at = to
+	}
+	b.WriteString(candidate[at:])
+	return strings.TrimSpace(b.String()), len(bad)
 }
 
-// cutSentence takes a sentence out of a text, and its line where it was alone in
-// it.
-func cutSentence(text, s string) string {
-	i := strings.Index(text, s)
-	if i < 0 {
-		return text
+// rewords reports whether the words of one sentence, as a lexicon, say an old
+// sentence: they hold most of what it names and of its words.
+func rewords(o fact, said *lexicon) bool { return 2*shared(o, said) > len(wordsOf(o)) }
+
+// stands reports whether a text, as a lexicon, holds all words of a sentence.
+func stands(o fact, now *lexicon) bool { return shared(o, now) == len(wordsOf(o)) }
+
+// wordsOf are the marks and the content words of a sentence, each once.
+func wordsOf(f fact) []string {
+	out := slices.Clone(f.marks)
+	for _, w := range contentWords(withoutIDs(f.text)) {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
 	}
-	from, to := i, i+len(s)
-	for to < len(text) && text[to] == ' ' {
-		to++
+	return out
+}
+
+// shared is how many of a sentence's words a lexicon holds.
+func shared(f fact, l *lexicon) (n int) {
+	for _, w := range wordsOf(f) {
+		if l.has(w) {
+			n++
+		}
 	}
-	if (from == 0 || text[from-1] == '\n') && to < len(text) && text[to] == '\n' {
-		to++
-	}
-	return text[:from] + text[to:]
+	return n
 }
 
 // An old sentence and a section speak of the same thing, so that the one may

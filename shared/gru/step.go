@@ -202,9 +202,11 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 			err = fault.New(fault.Malformed, "nothing is left of the memory, and nothing is added")
 		}
 	}
-	code := ReasonFormat
+	code, whole, dropped := ReasonFormat, v.Memory, 0
 	if err == nil && v.Update && v.Memory != "" && m.Checks {
-		code, err = checked(cfg, call, v.Memory, mem)
+		// What would be stored is what is held against the old memory: grounded first.
+		v.Memory, dropped = Ground(whole, call.section()+"\n"+call.id(), mem)
+		code, err = checked(call, whole, v.Memory, mem)
 	}
 	if err != nil {
 		if call.Kind == CallCompress { // its one attempt
@@ -217,7 +219,7 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		if code != ReasonFormat {
 			reason = fmt.Sprintf("%s reply refused twice: %s; memory unchanged", call.Kind, refusals[code])
 		}
-		return done(Decision{ReasonCode: code, Pending: true, Reason: reason}, v.Memory)
+		return done(Decision{ReasonCode: code, Pending: true, Reason: reason}, whole)
 	}
 	if call.Kind == CallRewrite || call.Kind == CallCompress {
 		v.Think, v.Exit = call.gate.Think, call.gate.Exit
@@ -228,16 +230,11 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	if call.Kind == CallGate {
 		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v, asked: call}, mem, "")
 	}
-	dropped := 0
-	if m.Checks {
-		whole := v.Memory
-		v.Memory, dropped = Ground(v.Memory, call.section()+"\n"+call.id(), mem)
-		if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
-			return done(Decision{
-				FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
-				Reason: fmt.Sprintf("%d new sentences name what the section does not say, and nothing else is new; memory unchanged", dropped),
-			}, whole)
-		}
+	if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
+		return done(Decision{
+			FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
+			Reason: fmt.Sprintf("%d new sentences name what the section does not say, and nothing else is new; memory unchanged", dropped),
+		}, whole)
 	}
 	if cfg.Count(v.Memory) > cfg.BudgetTokens {
 		if call.Kind == CallCompress {
@@ -281,13 +278,13 @@ var refusals = map[string]string{
 	ReasonLeak:    "it repeats the instructions",
 }
 
-// checked refuses a candidate that repeats the instructions or loses a fact. The
-// error is what the model is told.
-func checked(cfg *Config, call *Call, candidate, mem string) (code string, err error) {
+// checked refuses a candidate that repeats the instructions, or whose grounded
+// text loses a fact. The error is what the model is told.
+func checked(call *Call, candidate, grounded, mem string) (code string, err error) {
 	if Leaked(candidate, call.Prompt.System) {
 		return ReasonLeak, fault.New(fault.Malformed, "the memory must hold facts, and nothing of these instructions")
 	}
-	if lost := Forgotten(candidate, call.section(), mem); lost != "" {
+	if lost := Forgotten(grounded, call.section(), mem); lost != "" {
 		return ReasonForgets, fault.New(fault.Malformed, "the memory lost this fact, which still holds: %s", Neutralise(clip(lost)))
 	}
 	return ReasonFormat, nil
