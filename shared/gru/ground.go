@@ -16,8 +16,10 @@ import (
 //   - grounded: a new sentence whose names (but for its first word, which every
 //     sentence writes large), numbers and identifiers stand neither
 //     in the section nor in the old memory is dropped.
-//   - forgotten: an old sentence must leave its names, numbers and identifiers in
-//     the new memory, unless the section speaks of what they are about.
+//   - forgotten: an old sentence must leave its numbers and most of its names in
+//     the new memory, unless a new sentence that stands in the section says
+//     something else about the same thing, or an edit takes its line out and the
+//     section takes it back.
 //   - leaked: a memory that holds a run of the prompt's own words is refused.
 
 // fact is what can be checked of a sentence: the words in it that name
@@ -104,11 +106,12 @@ func names(w string, first bool) bool {
 // lexicon holds the words of texts, to look marks up in.
 type lexicon struct {
 	words map[string]bool
-	text  string // in lower case, for marks of several words
+	stems map[string]bool // of words: "retry" for "retries"
+	text  string          // in lower case, for marks of several words
 }
 
 func lexiconOf(texts ...string) lexicon {
-	l := lexicon{words: map[string]bool{}}
+	l := lexicon{words: map[string]bool{}, stems: map[string]bool{}}
 	var b strings.Builder
 	for _, t := range texts {
 		t = strings.ToLower(t)
@@ -122,9 +125,26 @@ func lexiconOf(texts ...string) lexicon {
 			}
 		}
 	}
+	for w := range l.words {
+		l.stems[stem(w)] = true
+	}
 	l.text = b.String()
 	return l
 }
+
+// stem is a word without an English plural's ending.
+func stem(w string) string {
+	switch {
+	case len(w) > 4 && strings.HasSuffix(w, "ies"):
+		return w[:len(w)-3] + "y"
+	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss"):
+		return w[:len(w)-1]
+	}
+	return w
+}
+
+// about reports whether the texts hold a word, in the singular or the plural.
+func (l *lexicon) about(w string) bool { return l.stems[stem(w)] || l.has(w) }
 
 // has reports whether the texts hold a mark: as a word, its parts each as a word
 // ("60s" of "60 s", "retry-go" of "retry.go"), or as it stands.
@@ -235,7 +255,7 @@ func stands(o fact, now *lexicon) bool { return shared(o, now) == len(wordsOf(o)
 // wordsOf are the marks and the content words of a sentence, each once.
 func wordsOf(f fact) []string {
 	out := slices.Clone(f.marks)
-	for _, w := range contentWords(withoutIDs(f.text)) {
+	for _, w := range contentWords(f.text) {
 		if !slices.Contains(out, w) {
 			out = append(out, w)
 		}
@@ -253,81 +273,210 @@ func shared(f fact, l *lexicon) (n int) {
 	return n
 }
 
-// An old sentence and a section speak of the same thing, so that the one may
-// replace the other, where they share a quarter of the sentence's words, and two
-// at least: "retries stop after 3 attempts, since …" and "cap retries at 5 attempts".
+// A new sentence is about the same thing as an old one where it shares half of what
+// that is about, and two words of it at least: "retries stop after 3 attempts" and
+// "cap retries at 5 attempts". An edit says itself which line it means, so that a
+// quarter is enough there. It must say something else, too: name what the old one
+// does not, or, where it shares three quarters, use another word for it.
 const (
-	aboutShare = 0.25
-	aboutWords = 2
+	aboutWords   = 2
+	aboutShare   = 0.5
+	editShare    = 0.25
+	rewordsShare = 0.75
 )
 
-// Forgotten is the first sentence of the old memory that the candidate lost: none
-// of what it names stands in the candidate, and the section says nothing about
-// it. "" where every one lives on. A sentence that names nothing is looked for by
-// its words.
-func Forgotten(candidate, section, old string) string {
-	now := lexiconOf(candidate)
-	read := lexiconOf(section)
+// takesBack matches the words by which a statement is taken back.
+var takesBack = regexp.MustCompile(`(?i)\b(?:no longer|any ?more|removed|dropped|cancell?ed|revoked|obsolete|replaced|instead|` +
+	`nicht mehr|entfällt|statt(?:dessen)?|ersetzt|gestrichen)\b`)
+
+// Forgotten is the first sentence of the old memory that the candidate lost; ""
+// where every one lives on, is superseded by a new sentence of the candidate, or
+// stands in a line that one of the edits changes for a reason that the section
+// gives. edits are those that made the candidate; none where it was written anew.
+func Forgotten(candidate, section, old string, edits ...Edit) string {
+	now, read, known := lexiconOf(candidate), lexiconOf(section), lexiconOf(section, old)
+	was := map[string]bool{}
 	for _, f := range factsOf(old) {
-		if lives(f, &now) || about(f.text, &read) {
-			continue
+		was[oneLine(f.text)] = true
+	}
+	is := map[string]bool{}
+	fresh := func(text string) (out []fact) { // new sentences that name nothing unread
+		for _, g := range factsOf(text) {
+			if !was[oneLine(g.text)] && !slices.ContainsFunc(g.marks, func(m string) bool { return !known.has(m) }) {
+				out = append(out, g)
+			}
 		}
-		return f.text
+		return out
+	}
+	for _, g := range factsOf(candidate) {
+		is[oneLine(g.text)] = true
+	}
+	news := fresh(candidate)
+	for i, line := range memoryLines(old) {
+		for _, f := range factsOf(line) {
+			if is[oneLine(f.text)] || lives(f, &now) {
+				continue
+			}
+			back := takenBack(f, section, &read)
+			instead := func(share float64) func(fact) bool {
+				return func(g fact) bool { return supersedes(g, f, share, back, &read) }
+			}
+			edited := func(e Edit) bool {
+				return e.Line == i+1 && (back || slices.ContainsFunc(fresh(e.Text), instead(editShare)))
+			}
+			if !slices.ContainsFunc(news, instead(aboutShare)) && !slices.ContainsFunc(edits, edited) {
+				return f.text
+			}
+		}
 	}
 	return ""
 }
 
-// lives reports whether a lexicon holds at least half of what a sentence names,
-// or of its words where it names nothing.
+// number reports whether a mark is a figure, with or without a unit.
+func number(m string) bool { return m[0] >= '0' && m[0] <= '9' }
+
+// lives reports whether a text, as a lexicon, holds all numbers of a sentence and
+// half of its names; half of its words where it names nothing, and one where it
+// holds figures alone, which may stand anywhere.
 func lives(f fact, now *lexicon) bool {
+	names, held := 0, 0
+	for _, m := range f.marks {
+		switch has := now.has(m); {
+		case number(m) && !has:
+			return false
+		case !number(m):
+			names++
+			held += b2i(has)
+		}
+	}
+	if names > 0 {
+		return 2*held >= names
+	}
+	words := contentWords(f.text)
+	n := 0
+	for _, w := range words {
+		n += b2i(now.about(w))
+	}
+	if len(f.marks) > 0 {
+		return n >= min(1, len(words))
+	}
+	return 2*n >= len(words)
+}
+
+// mostly reports whether a lexicon holds half of what a sentence names, or of its
+// words where it names nothing.
+func mostly(f fact, l *lexicon) bool {
 	marks := f.marks
 	if len(marks) == 0 {
-		if marks = contentWords(f.text); len(marks) == 0 {
-			return true
-		}
+		marks = contentWords(f.text)
 	}
 	n := 0
 	for _, m := range marks {
-		if now.has(m) {
-			n++
-		}
+		n += b2i(l.has(m))
 	}
 	return 2*n >= len(marks)
 }
 
-// about reports whether a section speaks of what a sentence is about.
-func about(sentence string, read *lexicon) bool {
-	words := contentWords(sentence)
-	if len(words) == 0 {
-		return false
-	}
+// supersedes reports whether a new sentence says something else about what an old
+// one is about, and the section said it. back: the section takes the old one back,
+// so that a sentence that does so too need not name anything.
+func supersedes(g, f fact, share float64, back bool, read *lexicon) bool {
+	about := topics(f)
+	said, was := lexiconOf(g.text), lexiconOf(f.text)
 	n := 0
-	for _, w := range words {
-		if read.words[w] {
-			n++
-		}
+	for _, w := range about {
+		n += b2i(said.about(w))
 	}
-	return n >= min(aboutWords, len(words)) && float64(n) >= aboutShare*float64(len(words))
+	brings := func(w string) bool { return !was.about(w) && read.has(w) }
+	if back && n > 0 && takesBack.MatchString(g.text) {
+		return true
+	}
+	least := min(aboutWords, len(about))
+	if share < aboutShare {
+		least = 1
+	}
+	switch part := float64(n) / float64(max(1, len(about))); {
+	case n < max(1, least) || part < share:
+		return false
+	case slices.ContainsFunc(g.marks, brings):
+		return true
+	default:
+		return part >= rewordsShare && slices.ContainsFunc(plainWords(g.text, 3), brings)
+	}
 }
 
-// contentWords are the words of a sentence of four letters and more, in lower
-// case: shorter ones are mostly the grammar's.
-func contentWords(s string) (out []string) {
-	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if utf8.RuneCountInString(w) >= 4 && !grammar[w] && !slices.Contains(out, w) {
+// takenBack reports whether a section takes a sentence back: it holds half of what
+// that is about and most of what it names, and a word of taking back in a line that
+// speaks of it.
+func takenBack(f fact, section string, read *lexicon) bool {
+	about := topics(f)
+	if len(about) == 0 {
+		return false
+	}
+	n, held := 0, 0
+	for _, w := range about {
+		n += b2i(read.about(w))
+	}
+	for _, m := range f.marks {
+		held += b2i(read.has(m))
+	}
+	if 2*n < len(about) || 2*held < len(f.marks)+min(1, len(f.marks)) {
+		return false
+	}
+	for line := range strings.Lines(section) {
+		if !takesBack.MatchString(line) {
+			continue
+		}
+		if l := lexiconOf(line); slices.ContainsFunc(about, l.about) {
+			return true
+		}
+	}
+	return false
+}
+
+// topics are what a sentence is about: its names and words, without figures. Where
+// it has no long words the short ones count: "the ban is 60 s".
+func topics(f fact) (out []string) {
+	for _, m := range f.marks {
+		if !number(m) {
+			out = append(out, m)
+		}
+	}
+	words := contentWords(f.text)
+	if len(words) == 0 {
+		words = plainWords(f.text, 3)
+	}
+	for _, w := range words {
+		if !slices.Contains(out, w) {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// grammar are words of four letters and more that stand in any sentence.
+// contentWords are the words of a sentence of four letters and more, in lower
+// case: shorter ones are mostly the grammar's.
+func contentWords(s string) []string { return plainWords(s, 4) }
+
+// plainWords are the words of a sentence of so many letters and more, in lower
+// case, each once, without the grammar's and source ids.
+func plainWords(s string, letters int) (out []string) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(withoutIDs(s)), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if utf8.RuneCountInString(w) >= letters && !grammar[w] && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// grammar are words of three letters and more that stand in any sentence.
 var grammar = func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(`about after again also because been before being both could does doing down during each
 		every from have having here into itself just made make more most must need never only other over same should since some
 		such than that their them then there these they this those through under until upon very want were what when where which
-		while will with within without would your`) {
+		while will with within without would your
+		all and any are but can for had has her his its may new nor not now off one our out per she the too was who you`) {
 		m[w] = true
 	}
 	return m

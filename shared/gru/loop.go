@@ -232,7 +232,7 @@ func restsOn(s State, recs []Record, text string) []memory.SHA {
 func keepsUnnamed(text, old string) bool {
 	before := lexiconOf(withoutIDs(old))
 	for _, f := range factsOf(text) {
-		if len(idsIn(f.text)) == 0 && lives(f, &before) {
+		if len(idsIn(f.text)) == 0 && mostly(f, &before) {
 			return true
 		}
 	}

@@ -206,7 +206,11 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	if err == nil && v.Update && v.Memory != "" && m.Checks {
 		// What would be stored is what is held against the old memory: grounded first.
 		v.Memory, dropped = Ground(whole, call.section()+"\n"+call.id(), mem)
-		code, err = checked(call, whole, v.Memory, mem)
+		edits := v.Edits
+		if call.Kind == CallCompress {
+			edits = call.gate.Edits // that made what is shortened
+		}
+		code, err = checked(call, whole, v.Memory, mem, edits)
 	}
 	if err != nil {
 		if call.Kind == CallCompress { // its one attempt
@@ -280,11 +284,11 @@ var refusals = map[string]string{
 
 // checked refuses a candidate that repeats the instructions, or whose grounded
 // text loses a fact. The error is what the model is told.
-func checked(call *Call, candidate, grounded, mem string) (code string, err error) {
+func checked(call *Call, candidate, grounded, mem string, edits []Edit) (code string, err error) {
 	if Leaked(candidate, call.Prompt.System) {
 		return ReasonLeak, fault.New(fault.Malformed, "the memory must hold facts, and nothing of these instructions")
 	}
-	if lost := Forgotten(grounded, call.section(), mem); lost != "" {
+	if lost := Forgotten(grounded, call.section(), mem, edits...); lost != "" {
 		return ReasonForgets, fault.New(fault.Malformed, "the memory lost this fact, which still holds: %s", Neutralise(clip(lost)))
 	}
 	return ReasonFormat, nil
