@@ -97,10 +97,13 @@ func settled(c *memory.Chunk) (Decision, bool) {
 	case strings.TrimSpace(c.Text) == "":
 		return Decision{FormatOK: true, Reason: "empty chunk", ReasonCode: "empty"}, true
 	case c.Derived:
-		return Decision{FormatOK: true, Reason: "text that Mneme itself emitted is never evidence", ReasonCode: "derived"}, true
+		return derived, true
 	}
 	return Decision{}, false
 }
+
+// derived is the decision about text that is no evidence, whatever it says.
+var derived = Decision{FormatOK: true, Reason: "text that Mneme itself emitted is never evidence", ReasonCode: "derived"}
 
 // record turns a decision into the step's records: g completed, then the
 // evidence, then the memory, and the state after them.

@@ -98,28 +98,42 @@ func Step(s State, in Input) (State, []Effect) {
 }
 
 // ask begins a step that a model decides.
-func ask(s State, cfg *Config, p *Part, e ReadChunk) (State, []Effect) {
+func ask(s State, cfg *Config, part *Part, e ReadChunk) (State, []Effect) {
 	in := e.ChunkInput
 	c := &in.Chunk
 	if p := s.regating(); p != nil {
-		return askAgain(s, cfg, *p, in)
+		return askAgain(s, cfg, part, *p, in)
 	}
 	mustBeNext(s, c)
 	if d, ok := settled(c); ok {
-		eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
-		g := newModelGate(s, cfg, p, c, &eff, 0, len(c.Text))
-		return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
+		return settle(s, cfg, part, c, d, 0, len(c.Text))
 	}
 	if a := e.Ahead; a != nil && a.in.Chunk.I == c.I && a.in.Chunk.SHA256 == c.SHA256 && s.Open.From == 0 {
 		s.Call = a
-		return answer(s, cfg, p, e.Reply)
+		return answer(s, cfg, part, e.Reply)
 	}
 	call := &Call{Kind: CallDecide, Model: cfg.Model.Name, Attempt: 1, in: in, from: s.Open.From}
 	if cfg.Model.Rewrite != "" {
 		call.Kind = CallGate
 	}
-	call.to = pieceEnd(c, call.from, cfg.sectionRoom(s.Tokens), cfg.Count)
+	call.to = pieceEnd(c, lead(c, call.from), cfg.sectionRoom(s.Tokens), cfg.Count)
+	return askOf(s, cfg, part, call)
+}
+
+// askOf makes the first call about a piece, or settles the step where nothing of the
+// piece can be evidence.
+func askOf(s State, cfg *Config, p *Part, call *Call) (State, []Effect) {
+	if strings.TrimSpace(call.section()) == "" {
+		return settle(s, cfg, p, &call.in.Chunk, derived, call.from, call.to)
+	}
 	return issue(s, cfg, call, s.MemoryText, "")
+}
+
+// settle writes the records of a step about chunk text [from,to) that needs no call.
+func settle(s State, cfg *Config, p *Part, c *memory.Chunk, d Decision, from, to int) (State, []Effect) {
+	eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
+	g := newModelGate(s, cfg, p, c, &eff, from, to)
+	return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
 }
 
 // issue renders a call and hands it out.
@@ -157,7 +171,7 @@ func Shrink(s State, cfg *Config) (State, []Effect, bool) {
 		kind = CallGate // of a rewrite too: the gate was open to words that are not shown any more
 	}
 	again := &Call{Kind: kind, Model: cfg.Model.Name, Attempt: 1, in: c.in, from: c.from, sofar: c.sofar}
-	again.to = pieceEnd(&c.in.Chunk, c.from, room, cfg.Count)
+	again.to = pieceEnd(&c.in.Chunk, lead(&c.in.Chunk, c.from), room, cfg.Count)
 	next, effects := issue(s, cfg, again, s.MemoryText, "")
 	return next, effects, true
 }
@@ -259,8 +273,8 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 // id is the source id of the section that the call shows.
 func (c *Call) id() string { return SourceID(c.in.Chunk.SHA256) }
 
-// section is the chunk text that the call shows.
-func (c *Call) section() string { return c.in.Chunk.Text[c.from:c.to] }
+// section is what the call shows of the piece that it is about.
+func (c *Call) section() string { return shown(&c.in.Chunk, c.from, c.to) }
 
 // clip keeps what a model is told within the room that frameTokens leaves.
 func clip(s string) string {
@@ -312,7 +326,7 @@ func conclude(s State, cfg *Config, p *Part, call *Call, r Reply, sofar tally, d
 	g.FinishReason, g.Reply = r.FinishReason, r.Blob
 	g.PromptTokens, g.PromptTokensOwn, g.CompletionTokens = sofar.prompt, sofar.own, sofar.completion
 	g.LatencyMS, g.CostUSD = sofar.latency, sofar.cost
-	g.Neutralised = neutralised(c.Text[call.from:call.to], s.MemoryText)
+	g.Neutralised = neutralised(call.section(), s.MemoryText)
 	if call.ahead && call.frozen != s.MemorySHA {
 		g.FrozenSHA = call.frozen
 		if call.frozen == "" {
