@@ -31,11 +31,11 @@ type fact struct {
 }
 
 var (
-	// mark matches what names something: figures with their signs, identifiers
-	// with a sign or a digit inside, what stands between backticks, and words that
-	// begin with a capital letter.
+	// mark matches what may name something: what stands between backticks, figures
+	// with commas ("1,500"), and words with the signs inside that figures and
+	// identifiers have.
 	mark = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("`[^`\n]+`" + `|[\p{L}\p{N}_]+(?:[._/:@#+-][\p{L}\p{N}_]+)*`)
+		return regexp.MustCompile("`[^`\n]+`" + `|\d+(?:,\d+)+(?:\.\d+)?\p{L}*|[\p{L}\p{N}_]+(?:[._/:@#+-][\p{L}\p{N}_]+)*`)
 	})
 	// sentenceEnd ends a sentence: a line end, or a full stop before a blank.
 	sentenceEnd = regexp.MustCompile(`[\n]+|[.!?]["')\]]*\s+`)
@@ -74,7 +74,7 @@ var sourceIDs = regexp.MustCompile(`^(?:\[[0-9a-f]{8}\]\s*)+$`)
 
 // marksOf are the words of a sentence that name something.
 func marksOf(s string) (out []string) {
-	s = listSign.ReplaceAllString(withoutIDs(s), "")
+	s = listSign.ReplaceAllString(strings.TrimSpace(idMark.ReplaceAllString(s, " ")), "")
 	first := true
 	for _, w := range mark().FindAllString(s, -1) {
 		plain := strings.Trim(w, "`")
@@ -119,9 +119,15 @@ func lexiconOf(texts ...string) lexicon {
 		b.WriteByte('\n')
 		for _, w := range mark().FindAllString(t, -1) {
 			w = strings.Trim(w, "`")
-			l.words[w] = true
-			for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("._/:@#+-", r) }) {
-				l.words[part] = true
+			l.words[w], l.words[plainNumber(w)] = true, true
+			for _, part := range signParts(w) {
+				l.words[plainNumber(part)] = true
+				if p := wordParts(part); len(p) == 2 { // "60s" tells 60; a hash tells no figures
+					l.words[plainNumber(p[0])], l.words[plainNumber(p[1])] = true, true
+				}
+			}
+			if m := twoNumbers.FindStringSubmatch(w); m != nil {
+				l.words[m[1]], l.words[m[2]] = true, true
 			}
 		}
 	}
@@ -147,12 +153,13 @@ func stem(w string) string {
 func (l *lexicon) about(w string) bool { return l.stems[stem(w)] || l.has(w) }
 
 // has reports whether the texts hold a mark: as a word, its parts each as a word
-// ("60s" of "60 s", "retry-go" of "retry.go"), or as it stands.
+// ("60s" of "60 s", "retry-go" of "retry.go"), or as it stands. A figure is one
+// thing with the signs in it: 3.5 is not made of a 3 and a 5.
 func (l *lexicon) has(m string) bool {
-	if l.words[m] {
+	if l.words[m] || l.words[plainNumber(m)] {
 		return true
 	}
-	if len(m) > 3 && strings.ContainsFunc(m, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) && strings.Contains(l.text, m) {
+	if strings.ContainsFunc(m, func(r rune) bool { return !letterOrDigit(r) }) && l.contains(m) {
 		return true
 	}
 	parts := wordParts(m)
@@ -160,35 +167,106 @@ func (l *lexicon) has(m string) bool {
 		return false
 	}
 	for _, p := range parts {
-		if !l.words[p] {
+		if !l.words[plainNumber(p)] {
 			return false
 		}
 	}
 	return true
 }
 
-// wordParts cuts a mark at its signs and between digits and letters.
-func wordParts(m string) (out []string) {
-	var b strings.Builder
-	flush := func() {
-		if b.Len() > 0 {
-			out = append(out, b.String())
-			b.Reset()
-		}
-	}
-	digit := false
-	for _, r := range m {
+// contains reports whether the text holds m as a whole: not as the end of a longer
+// word, nor as a part of a longer figure.
+func (l *lexicon) contains(m string) bool {
+	figure := !strings.ContainsFunc(m, unicode.IsLetter)
+	// joins reports whether the runes beside m, the nearer first, belong to it.
+	joins := func(edge, near, far rune) bool {
 		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			flush()
-			continue
-		case b.Len() > 0 && unicode.IsDigit(r) != digit:
-			flush()
+		case !letterOrDigit(edge):
+			return false
+		case !figure:
+			return letterOrDigit(near)
 		}
-		digit = unicode.IsDigit(r)
-		b.WriteRune(r)
+		return unicode.IsDigit(near) || strings.ContainsRune(numberSigns, near) && unicode.IsDigit(far)
 	}
-	flush()
+	first, _ := utf8.DecodeRuneInString(m)
+	last, _ := utf8.DecodeLastRuneInString(m)
+	for at := 0; ; {
+		i := strings.Index(l.text[at:], m)
+		if i < 0 || m == "" {
+			return false
+		}
+		i += at
+		before, after := l.text[:i], l.text[i+len(m):]
+		b1, n := utf8.DecodeLastRuneInString(before)
+		b2, _ := utf8.DecodeLastRuneInString(before[:len(before)-n])
+		a1, n := utf8.DecodeRuneInString(after)
+		a2, _ := utf8.DecodeRuneInString(after[n:])
+		if !joins(first, b1, b2) && !joins(last, a1, a2) {
+			return true
+		}
+		at = i + 1
+	}
+}
+
+// numberSigns stand between the digits of one figure: 3.5, 1,500, 02:30, 2026-11-30.
+const numberSigns = "._,/:@#+-"
+
+func letterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+var (
+	thousands = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?`)
+	decimals  = regexp.MustCompile(`^(\d+)\.(\d*?)0+(\p{L}*)$`)
+	// twoNumbers matches a range or a ratio, which tells two figures.
+	twoNumbers = regexp.MustCompile(`^(\d+)[-/](\d+)$`)
+)
+
+// plainNumber is a figure without the commas between its thousands and the zeros
+// behind its decimals: 1,500 and 1500, 3.0 and 3 are the same. Other words stay.
+func plainNumber(w string) string {
+	if w == "" || w[0] < '0' || w[0] > '9' {
+		return w
+	}
+	if t := thousands.FindString(w); t != "" {
+		w = strings.ReplaceAll(t, ",", "") + w[len(t):]
+	}
+	if m := decimals.FindStringSubmatch(w); m != nil {
+		if w = m[1]; m[2] != "" {
+			w += "." + m[2]
+		}
+		w += m[3]
+	}
+	return w
+}
+
+// wordParts cuts a mark at its signs and between digits and letters; a figure stays
+// whole.
+func wordParts(m string) []string { return cutMark(m, true) }
+
+// signParts cuts a mark at its signs alone; a figure stays whole.
+func signParts(m string) []string { return cutMark(m, false) }
+
+func cutMark(m string, letters bool) (out []string) {
+	runes := []rune(m)
+	from := 0
+	flush := func(i int) {
+		if i > from {
+			out = append(out, string(runes[from:i]))
+		}
+		from = i
+	}
+	for i, r := range runes {
+		switch {
+		case letterOrDigit(r):
+			if letters && i > from && letterOrDigit(runes[i-1]) && unicode.IsDigit(r) != unicode.IsDigit(runes[i-1]) {
+				flush(i)
+			}
+		case i > 0 && i+1 < len(runes) && unicode.IsDigit(runes[i-1]) && unicode.IsDigit(runes[i+1]) && strings.ContainsRune(numberSigns, r):
+		default:
+			flush(i)
+			from = i + 1
+		}
+	}
+	flush(len(runes))
 	return out
 }
 

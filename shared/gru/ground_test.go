@@ -96,6 +96,55 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
+// TestGroundFigures: a figure stands in the section as a whole, in any way of writing
+// it, and is not put together from others.
+func TestGroundFigures(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		section, says string
+		known         bool
+	}{
+		"a decimal of two":            {"3 attempts, each 5 s", "the hard limit is 3.5 seconds", false},
+		"thousands of two":            {"1 queue of 500 messages", "the limit is 1,500 messages", false},
+		"a time of two":               {"2 jobs, 30 minutes", "it runs at 2:30", false},
+		"a date of three":             {"2026, 11 jobs, 30 runs", "it ends on 2026-11-30", false},
+		"a ratio of two":              {"3 of them, then 4", "it holds 3/4 of them", false},
+		"with a low line":             {"1 queue of 500 messages", "the limit is 1_500", false},
+		"the end of a decimal":        {"it takes 13.25 s", "it takes 3.25 s", false},
+		"the end, with its unit":      {"it takes 13.5s", "it takes 3.5s", false},
+		"the beginning of a version":  {"we use 1.26.25", "we use 1.26.2", false},
+		"a part of a decimal":         {"it takes 2.5 s", "it takes 5 s", false},
+		"a part of thousands":         {"at most 1,500 messages", "at most 500 messages", false},
+		"a part of a header's time":   {"[user 2026-01-13T00:00:39Z]", "after 39 attempts", false},
+		"a digit of a hash":           {"commit 7fd1a60b01f91b314f59955a4e4d4e80d8edf11d", "after 7 attempts", false},
+		"a decimal":                   {"it takes 3.5 s", "it takes 3.5 seconds", true},
+		"thousands":                   {"at most 1500 messages", "at most 1,500 messages", true},
+		"thousands, the other way":    {"at most 1,500,000 messages", "at most 1500000 messages", true},
+		"zeros":                       {"it takes 3 s", "it takes 3.0 s", true},
+		"zeros, the other way":        {"it takes 3.50 s", "it takes 3.5 s", true},
+		"a unit set off":              {"it takes 3.5 s and 1,500 ms", "it takes 3.5s or 1500ms", true},
+		"a unit joined":               {"it takes 60s", "it takes 60 seconds", true},
+		"a date of a time":            {"[user 2026-01-13T00:00:39Z]", "it ends on 2026-01-13", true},
+		"a range":                     {"3-5 attempts", "3 to 5 attempts", true},
+		"a version":                   {"we use v1.26", "we use Go 1.26", false}, // Go
+		"a version alone":             {"we use v1.26", "we use 1.26", true},
+		"an identifier written apart": {"see retry.go", "see retry-go", true},
+		"a line of a file":            {"see retry.go:41", "see retry.go, 41", true},
+		"a path":                      {"see shared/retry.go:41", "see retry.go", true},
+		"the end of a name":           {"see shared/xretry.go:41", "see retry.go", false},
+		"a full stop":                 {"it is 3.25.", "it is 3.25", true},
+		"an address":                  {"at 10.0.0.1:8080", "at 10.0.0.1", false},
+		"a port":                      {"at localhost:8080", "the port is 8080", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, n := gru.Ground(tc.says, tc.section, ""); (n == 0) != tc.known {
+				t.Errorf("%d dropped of %q: %q", n, tc.says, got)
+			}
+		})
+	}
+}
+
 // TestForgottenNeedsAReason: that a section shares words with a fact is no reason
 // to lose it; that it says something else about it, or takes it back, is.
 func TestForgottenNeedsAReason(t *testing.T) {
