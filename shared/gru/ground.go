@@ -370,7 +370,9 @@ var takesBack = regexp.MustCompile(`(?i)\b(?:no longer|any ?more|removed|dropped
 // Forgotten is the first sentence of the old memory that the candidate lost; ""
 // where every one lives on, is superseded by a new sentence of the candidate, or
 // stands in a line that one of the edits changes for a reason that the section
-// gives. edits are those that made the candidate; none where it was written anew.
+// gives. A new sentence stands for one old line: facts about like things are not
+// all lost to one more of them. edits are those that made the candidate; none where
+// it was written anew.
 func Forgotten(candidate, section, old string, edits ...Edit) string {
 	now, read, known := lexiconOf(candidate), lexiconOf(section), lexiconOf(section, old)
 	was := map[string]bool{}
@@ -390,21 +392,31 @@ func Forgotten(candidate, section, old string, edits ...Edit) string {
 		is[oneLine(g.text)] = true
 	}
 	news := fresh(candidate)
+	stands := make([]int, len(news)) // the old line, from 1, that a new sentence stands for
 	for i, line := range memoryLines(old) {
 		for _, f := range factsOf(line) {
 			if is[oneLine(f.text)] || lives(f, &now) {
 				continue
 			}
 			back := takenBack(f, section, &read)
-			instead := func(share float64) func(fact) bool {
-				return func(g fact) bool { return supersedes(g, f, share, back, &read) }
+			if slices.ContainsFunc(edits, func(e Edit) bool {
+				return e.Line == i+1 && (back || slices.ContainsFunc(fresh(e.Text), func(g fact) bool { return supersedes(g, f, editShare, back, &read) > 0 }))
+			}) {
+				continue
 			}
-			edited := func(e Edit) bool {
-				return e.Line == i+1 && (back || slices.ContainsFunc(fresh(e.Text), instead(editShare)))
+			best, at := 0.0, -1
+			for k, g := range news {
+				if stands[k] != 0 && stands[k] != i+1 {
+					continue
+				}
+				if part := supersedes(g, f, aboutShare, back, &read); part > best {
+					best, at = part, k
+				}
 			}
-			if !slices.ContainsFunc(news, instead(aboutShare)) && !slices.ContainsFunc(edits, edited) {
+			if at < 0 {
 				return f.text
 			}
+			stands[at] = i + 1
 		}
 	}
 	return ""
@@ -455,32 +467,35 @@ func mostly(f fact, l *lexicon) bool {
 	return 2*n >= len(marks)
 }
 
-// supersedes reports whether a new sentence says something else about what an old
-// one is about, and the section said it. back: the section takes the old one back,
-// so that a sentence that does so too need not name anything.
-func supersedes(g, f fact, share float64, back bool, read *lexicon) bool {
+// supersedes is the share of what an old sentence is about that a new one speaks of,
+// where that says something else about it and the section said it; else 0. back: the
+// section takes the old one back, so that a sentence that does so too need not name
+// anything.
+func supersedes(g, f fact, share float64, back bool, read *lexicon) float64 {
 	about := topics(f)
 	said, was := lexiconOf(g.text), lexiconOf(f.text)
 	n := 0
 	for _, w := range about {
 		n += b2i(said.about(w))
 	}
-	brings := func(w string) bool { return !was.about(w) && read.has(w) }
-	if back && n > 0 && takesBack.MatchString(g.text) {
-		return true
+	if n == 0 {
+		return 0
 	}
+	part := float64(n) / float64(len(about))
+	brings := func(w string) bool { return !was.about(w) && read.has(w) }
 	least := min(aboutWords, len(about))
 	if share < aboutShare {
 		least = 1
 	}
-	switch part := float64(n) / float64(max(1, len(about))); {
-	case n < max(1, least) || part < share:
-		return false
-	case slices.ContainsFunc(g.marks, brings):
-		return true
-	default:
-		return part >= rewordsShare && slices.ContainsFunc(plainWords(g.text, 3), brings)
+	switch {
+	case back && takesBack.MatchString(g.text):
+		return part
+	case n < least || part < share:
+		return 0
+	case slices.ContainsFunc(g.marks, brings), part >= rewordsShare && slices.ContainsFunc(plainWords(g.text, 3), brings):
+		return part
 	}
+	return 0
 }
 
 // takenBack reports whether a section takes a sentence back: it holds half of what
