@@ -292,7 +292,7 @@ func clip(s string) string {
 // refusals say in a reason, which holds no transcript text, why a candidate was
 // refused.
 var refusals = map[string]string{
-	ReasonForgets: "it loses a fact that the section does not speak of",
+	ReasonForgets: "it loses a fact that the section neither changes nor takes back",
 	ReasonLeak:    "it repeats the instructions",
 }
 
