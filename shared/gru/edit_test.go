@@ -198,3 +198,28 @@ func TestEditsAreChecked(t *testing.T) {
 		t.Errorf("memory %q", s.MemoryText)
 	}
 }
+
+// TestInventionKeepsTheFact: a model that adds an invented number to an old fact,
+// by an edit or in the whole memory, does not take the fact away.
+func TestInventionKeepsTheFact(t *testing.T) {
+	t.Parallel()
+	m := gateModel(false, "")
+	m.Checks = true
+	cfg := &gru.Config{Tenant: "local", Project: "shop", Stream: "s", Question: "q", Level: memory.L1, BudgetTokens: 1024, Count: words, Model: m}
+	texts := []string{"Retries stop after 3 attempts in Berlin.", "Backups happen on Monday."}
+	s, log := run(t, cfg, texts, func(i int, _ *gru.Call) []gru.Edit {
+		if i == 1 {
+			return []gru.Edit{{1, "Retries stop after 3 attempts in Berlin, at most 7341 times."}, {0, texts[1]}}
+		}
+		return []gru.Edit{{0, texts[0]}}
+	})
+	id := func(i int) string { return gru.SourceID(chunkOf(i, epoch, "user: "+texts[i]).SHA256) }
+	if want := fmt.Sprintf("%s [%s]\n%s [%s]", texts[0], id(0), texts[1], id(1)); s.MemoryText != want {
+		t.Errorf("memory %q, want %q", s.MemoryText, want)
+	}
+	for _, r := range log {
+		if g, ok := r.(*memory.Gate); ok && g.T == 2 && (g.Ungrounded != 1 || g.ReasonCode != gru.ReasonKept) {
+			t.Errorf("%+v", g)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -38,11 +39,57 @@ type jsonReply struct {
 	Check  *string `json:"check"`
 	Update *string `json:"update"`
 	Next   *string `json:"next"`
-	Edits  *[]Edit `json:"edits"`
+	Edits  *[]struct {
+		Line *int    `json:"line"`
+		Text *string `json:"text"`
+	} `json:"edits"`
+}
+
+// fields are the names that a reply may hold.
+var fields = []string{"think", "check", "update", "next", "edits", "line", "text"}
+
+// loose is the first of a reply's fields that its object names twice or spells with
+// other capitals: encoding/json takes the last of the two, and any case. content is
+// an object that was decoded, so that all names are fields but for their case.
+func loose(content string) string {
+	dec := json.NewDecoder(strings.NewReader(content))
+	var open []map[string]bool // names by object; nil: a list
+	name := true               // the next token of an object is a name
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		switch d, _ := t.(json.Delim); d {
+		case '{':
+			open, name = append(open, map[string]bool{}), true
+			continue
+		case '[':
+			open = append(open, nil)
+			continue
+		case '}', ']':
+			open = open[:len(open)-1]
+			name = true
+			continue
+		}
+		if len(open) == 0 || open[len(open)-1] == nil {
+			continue
+		}
+		if f, ok := t.(string); ok && name {
+			in := open[len(open)-1]
+			if in[f] || !slices.Contains(fields, f) {
+				return strings.ToLower(clip(f))
+			}
+			in[f], name = true, false
+			continue
+		}
+		name = true
+	}
 }
 
 // ParseJSON is ParseReply of the JSON form: one object with exactly the fields
-// of the shape, white space around it aside. Anything else is Malformed.
+// of the shape, each once and spelled as in the schema, white space around it
+// aside. Anything else is Malformed.
 func ParseJSON(shape Shape, content, reasoning, finish string) (_ Verdict, err error) {
 	bad := func(format string, args ...any) (Verdict, error) {
 		return Verdict{}, fault.New(fault.Malformed, format, args...)
@@ -59,6 +106,9 @@ func ParseJSON(shape Shape, content, reasoning, finish string) (_ Verdict, err e
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return bad("text stands behind the JSON object")
 	}
+	if name := loose(content); name != "" {
+		return bad("the field %s is there twice, or is spelled otherwise", name)
+	}
 	if shape == ShapeEdit {
 		if r.Edits != nil {
 			switch {
@@ -69,7 +119,10 @@ func ParseJSON(shape Shape, content, reasoning, finish string) (_ Verdict, err e
 			}
 			v := Verdict{Think: Restore(strings.TrimSpace(reasoning)), Update: true, Edits: make([]Edit, 0, len(*r.Edits))}
 			for _, e := range *r.Edits {
-				v.Edits = append(v.Edits, Edit{e.Line, Restore(e.Text)})
+				if e.Line == nil || e.Text == nil { // an empty text takes a line out: it must be said
+					return bad("an edit without its line or its text")
+				}
+				v.Edits = append(v.Edits, Edit{*e.Line, Restore(*e.Text)})
 			}
 			return v, nil
 		}

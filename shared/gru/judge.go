@@ -96,6 +96,9 @@ func (j *Judging) take(effects []Effect) {
 					Exit: g.Exit, FormatOK: g.FormatOK, Cut: g.TruncatedByServer, Code: g.ReasonCode, Attempt: g.Attempt, Score: g.Score,
 					PromptTokens: g.PromptTokens, PromptTokensOwn: g.PromptTokensOwn, CompletionTokens: g.CompletionTokens, LatencyMS: g.LatencyMS, CostUSD: g.CostUSD,
 				}
+				if g.More && g.ReasonCode == derived.ReasonCode {
+					j.done = &Judgement{Code: ReasonWindow} // settled about a part of what was asked
+				}
 				if g.Sampling != nil {
 					j.done.Sampling = *g.Sampling
 				}

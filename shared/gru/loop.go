@@ -115,10 +115,13 @@ func settled(c *memory.Chunk) (Decision, bool) {
 	case strings.TrimSpace(c.Text) == "":
 		return Decision{FormatOK: true, Reason: "empty chunk", ReasonCode: "empty"}, true
 	case c.Derived:
-		return Decision{FormatOK: true, Reason: "text that Mneme itself emitted is never evidence", ReasonCode: "derived"}, true
+		return derived, true
 	}
 	return Decision{}, false
 }
+
+// derived is the decision about text that is no evidence, whatever it says.
+var derived = Decision{FormatOK: true, Reason: "text that Mneme itself emitted is never evidence", ReasonCode: "derived"}
 
 // record turns a decision into the step's records: g completed, then the
 // evidence, then the memory, and the state after them.
@@ -250,7 +253,7 @@ func restsOn(s State, recs []Record, text string) []memory.SHA {
 func keepsUnnamed(text, old string) bool {
 	before := lexiconOf(withoutIDs(old))
 	for _, f := range factsOf(text) {
-		if len(idsIn(f.text)) == 0 && lives(f, &before) {
+		if len(idsIn(f.text)) == 0 && mostly(f, &before) {
 			return true
 		}
 	}

@@ -1,6 +1,10 @@
 package gru
 
-import "github.com/mneme-ai/mneme/shared/memory"
+import (
+	"strings"
+
+	"github.com/mneme-ai/mneme/shared/memory"
+)
 
 // This file asks the gates of several chunks side by side, for servers that batch.
 // A part is cut into batches of Model.Parallel chunks by their place in it; the gates
@@ -45,7 +49,7 @@ func Ahead(s State, cfg *Config, in ChunkInput) *Call {
 	if frozen != "" {
 		call.frozen = memory.SumString(frozen)
 	}
-	if pieceEnd(c, 0, cfg.sectionRoom(cfg.Count(frozen)), cfg.Count) < len(c.Text) {
+	if strings.TrimSpace(call.section()) == "" || pieceEnd(c, lead(c, 0), cfg.sectionRoom(cfg.Count(frozen)), cfg.Count) < len(c.Text) {
 		return nil
 	}
 	issue(State{}, cfg, call, frozen, "")

@@ -1,6 +1,7 @@
 package gru
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -55,6 +56,57 @@ func pieceEnd(c *memory.Chunk, from, room int, count func(string) int) int {
 		lo = from + n
 	}
 	return lo
+}
+
+// shown is chunk text [from,to) without the turns that are no evidence, header lines
+// included: what Mneme or a harness put in is never read by a model, or it would come
+// back as a memory (DESIGN invariant 7). It is a view: the offsets of what a step
+// looked at stay those of the chunk text.
+func shown(c *memory.Chunk, from, to int) string {
+	text := c.Text[from:to]
+	if !slices.ContainsFunc(c.Turns, func(t memory.ChunkTurn) bool { return !eligible(&t) }) {
+		return text
+	}
+	var b strings.Builder
+	at := from
+	for ti := range c.Turns {
+		end := min(c.Turns[ti].End, to)
+		if ti == len(c.Turns)-1 {
+			end = to // what stands behind the last turn goes with it
+		}
+		if end <= at {
+			continue
+		}
+		if eligible(&c.Turns[ti]) {
+			part := c.Text[at:end]
+			if b.Len() == 0 {
+				part = part[skipBlank(part, 0):]
+			}
+			b.WriteString(part)
+		}
+		at = end
+	}
+	return b.String()
+}
+
+// lead is where in chunk text from on something that is shown begins; from where
+// nothing is left out, or nothing shown. What is left out takes no room.
+func lead(c *memory.Chunk, from int) int {
+	at := from
+	for ti := range c.Turns {
+		t := &c.Turns[ti]
+		switch {
+		case t.End <= from:
+		case eligible(t):
+			return at
+		default:
+			at = skipBlank(c.Text, min(t.End, len(c.Text)))
+		}
+	}
+	if at == from {
+		return from
+	}
+	return len(c.Text) // only what is left out
 }
 
 // skipBlank moves a border over the line ends behind it, so that no piece is

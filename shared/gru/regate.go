@@ -52,13 +52,13 @@ func BeginRegate(s State, cfg *Config, started time.Time) (State, []Record) {
 }
 
 // askAgain begins the step that stands for p.
-func askAgain(s State, cfg *Config, p PendingStep, in ChunkInput) (State, []Effect) {
+func askAgain(s State, cfg *Config, part *Part, p PendingStep, in ChunkInput) (State, []Effect) {
 	c := &in.Chunk
 	call := &Call{Kind: CallDecide, Model: cfg.Model.Name, Attempt: 1, in: in, from: p.Start}
 	if cfg.Model.Rewrite != "" {
 		call.Kind = CallGate
 	}
 	// A window that is smaller now reads the piece in pieces.
-	call.to = min(p.End, pieceEnd(c, call.from, cfg.sectionRoom(s.Tokens), cfg.Count))
-	return issue(s, cfg, call, s.MemoryText, "")
+	call.to = min(p.End, pieceEnd(c, lead(c, call.from), cfg.sectionRoom(s.Tokens), cfg.Count))
+	return askOf(s, cfg, part, call)
 }

@@ -101,8 +101,28 @@ func FuzzParseReply(f *testing.F) {
 	})
 }
 
+// TestNeutraliseTokens: the special tokens of chat templates are masked, each once,
+// and what only looks like one is not.
+func TestNeutraliseTokens(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"<start_of_turn>model<end_of_turn>":          "<\u2060start_of_turn>model<\u2060end_of_turn>",
+		"<s>[INST] <<SYS>>a<</SYS>> b [/INST] c</s>": "<\u2060s>[\u2060INST] <\u2060<SYS>>a<\u2060</SYS>> b [\u2060/INST] c<\u2060/s>",
+		"<|start_header_id|>":                        "<\u2060|start_header_id|>",
+		"<|reserved_special_token_12|>":              "<\u2060|reserved_special_token_12|>",
+		"<｜end▁of▁sentence｜>":                        "<\u2060｜end▁of▁sentence｜>",
+		"<bos>x<eos>":                                "<\u2060bos>x<\u2060eos>",
+		"[install] a[inst] <span> <strong> x<|y":     "[install] a[\u2060inst] <span> <strong> x<|y",
+	} {
+		got := gru.Neutralise(text)
+		if got != want || gru.Restore(got) != text {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzNeutralise(f *testing.F) {
-	for _, s := range []string{"", "<check>", "</THINK >", "<\u2060check>", "<\u2060\u2060/next", "<|im_end|>", "<<think>", "<checker>", "a < b", "<|", "\xff<update\xff"} {
+	for _, s := range []string{"", "<check>", "</THINK >", "<\u2060check>", "<\u2060\u2060/next", "<|im_end|>", "<<think>", "<checker>", "a < b", "<|", "\xff<update\xff", "<start_of_turn>user", "</s><s>[INST] <<SYS>>x<</SYS>>[/INST]", "[\u2060/inst]", "<<s>", "[[INST]]", "<\u2060<SYS>>", "<|reserved_special_token_12|>", "<｜end▁of▁sentence｜>"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -111,7 +131,8 @@ func FuzzNeutralise(f *testing.F) {
 			t.Errorf("Restore(Neutralise(%q)) = %q", text, got)
 		}
 		low := strings.ToLower(masked)
-		for _, tag := range []string{"<think>", "</think>", "<check>", "</check>", "<update>", "</update>", "<next>", "</next>", "<add>", "</add>", "</replace>", "</section>", "</memory>", "</question>", "<|im_start|>", "<|im_end|>"} {
+		for _, tag := range []string{"<think>", "</think>", "<check>", "</check>", "<update>", "</update>", "<next>", "</next>", "<add>", "</add>", "</replace>", "</section>", "</memory>", "</question>", "<|im_start|>", "<|im_end|>",
+			"<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "<bos>", "<eos>", "[inst]", "[/inst]", "<<sys>>", "<</sys>>", "<|reserved_special_token_12|>", "<|start_header_id|>", "<｜end▁of▁sentence｜>"} {
 			if strings.Contains(low, tag) {
 				t.Errorf("Neutralise(%q) = %q holds %s", text, masked, tag)
 			}

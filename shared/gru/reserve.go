@@ -11,26 +11,30 @@ const joiner = "\u2060"
 
 // reserved matches what text under the loop's control may not hold as it is:
 // an opening or closing tag of the contract or of the prompt, and the special
-// tokens of chat templates. Joiners that stand there already are matched too,
-// so that each masking can be told from the text's own.
-var reserved = regexp.MustCompile(`(?i)<` + joiner + `*(?:/?(?:think|check|update|next|add|replace|question|memory|section)\b|\|[a-z_]+\|>)`)
+// tokens of chat templates: ChatML and Llama 3 (<|…|>, DeepSeek with wide bars),
+// Gemma (<start_of_turn>), Llama 2 and Mistral (<s>, [INST], <<SYS>>). Joiners
+// that stand there already are matched too, so that each masking can be told from
+// the text's own.
+var reserved = regexp.MustCompile(`(?i)<` + joiner + `*(?:/?(?:think|check|update|next|add|replace|question|memory|section|start_of_turn|end_of_turn)\b` +
+	`|/?(?:s|bos|eos)>|</?sys>>|[|｜][\p{L}\p{N}_▁.-]+[|｜]>)` +
+	`|\[` + joiner + `*/?inst\]`)
 
-// Neutralise puts one joiner behind the "<" of every reserved tag in text, so
-// that a transcript that talks about tags cannot speak for the model. Restore
-// undoes it exactly.
+// Neutralise puts one joiner behind the bracket that opens every reserved tag in
+// text, so that a transcript that talks about tags cannot speak for the model.
+// Restore undoes it exactly.
 func Neutralise(text string) string {
-	if !strings.Contains(text, "<") {
+	if !strings.ContainsAny(text, "<[") {
 		return text
 	}
-	return reserved.ReplaceAllStringFunc(text, func(tag string) string { return "<" + joiner + tag[1:] })
+	return reserved.ReplaceAllStringFunc(text, func(tag string) string { return tag[:1] + joiner + tag[1:] })
 }
 
 // Restore takes out what Neutralise put in: Restore(Neutralise(x)) == x.
 func Restore(text string) string {
-	if !strings.Contains(text, "<"+joiner) {
+	if !strings.Contains(text, joiner) {
 		return text
 	}
 	return reserved.ReplaceAllStringFunc(text, func(tag string) string {
-		return "<" + strings.TrimPrefix(tag[1:], joiner)
+		return tag[:1] + strings.TrimPrefix(tag[1:], joiner)
 	})
 }

@@ -98,28 +98,42 @@ func Step(s State, in Input) (State, []Effect) {
 }
 
 // ask begins a step that a model decides.
-func ask(s State, cfg *Config, p *Part, e ReadChunk) (State, []Effect) {
+func ask(s State, cfg *Config, part *Part, e ReadChunk) (State, []Effect) {
 	in := e.ChunkInput
 	c := &in.Chunk
 	if p := s.regating(); p != nil {
-		return askAgain(s, cfg, *p, in)
+		return askAgain(s, cfg, part, *p, in)
 	}
 	mustBeNext(s, c)
 	if d, ok := settled(c); ok {
-		eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
-		g := newModelGate(s, cfg, p, c, &eff, 0, len(c.Text))
-		return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
+		return settle(s, cfg, part, c, d, 0, len(c.Text))
 	}
 	if a := e.Ahead; a != nil && a.in.Chunk.I == c.I && a.in.Chunk.SHA256 == c.SHA256 && s.Open.From == 0 {
 		s.Call = a
-		return answer(s, cfg, p, e.Reply)
+		return answer(s, cfg, part, e.Reply)
 	}
 	call := &Call{Kind: CallDecide, Model: cfg.Model.Name, Attempt: 1, in: in, from: s.Open.From}
 	if cfg.Model.Rewrite != "" {
 		call.Kind = CallGate
 	}
-	call.to = pieceEnd(c, call.from, cfg.sectionRoom(s.Tokens), cfg.Count)
+	call.to = pieceEnd(c, lead(c, call.from), cfg.sectionRoom(s.Tokens), cfg.Count)
+	return askOf(s, cfg, part, call)
+}
+
+// askOf makes the first call about a piece, or settles the step where nothing of the
+// piece can be evidence.
+func askOf(s State, cfg *Config, p *Part, call *Call) (State, []Effect) {
+	if strings.TrimSpace(call.section()) == "" {
+		return settle(s, cfg, p, &call.in.Chunk, derived, call.from, call.to)
+	}
 	return issue(s, cfg, call, s.MemoryText, "")
+}
+
+// settle writes the records of a step about chunk text [from,to) that needs no call.
+func settle(s State, cfg *Config, p *Part, c *memory.Chunk, d Decision, from, to int) (State, []Effect) {
+	eff := newEffective(s.Newest, p.Admit.StoredAt, c.Turns)
+	g := newModelGate(s, cfg, p, c, &eff, from, to)
+	return emit(record(s, cfg, p, c, g, d, placer(&eff, p, c)))
 }
 
 // issue renders a call and hands it out.
@@ -157,7 +171,7 @@ func Shrink(s State, cfg *Config) (State, []Effect, bool) {
 		kind = CallGate // of a rewrite too: the gate was open to words that are not shown any more
 	}
 	again := &Call{Kind: kind, Model: cfg.Model.Name, Attempt: 1, in: c.in, from: c.from, sofar: c.sofar}
-	again.to = pieceEnd(&c.in.Chunk, c.from, room, cfg.Count)
+	again.to = pieceEnd(&c.in.Chunk, lead(&c.in.Chunk, c.from), room, cfg.Count)
 	next, effects := issue(s, cfg, again, s.MemoryText, "")
 	return next, effects, true
 }
@@ -203,9 +217,15 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 			err = fault.New(fault.Malformed, "nothing is left of the memory, and nothing is added")
 		}
 	}
-	code := ReasonFormat
+	code, whole, dropped := ReasonFormat, v.Memory, 0
 	if err == nil && v.Update && v.Memory != "" && m.Checks {
-		code, err = checked(cfg, call, v.Memory, mem)
+		// What would be stored is what is held against the old memory: grounded first.
+		v.Memory, dropped = Ground(whole, call.section()+"\n"+call.id(), mem)
+		edits := v.Edits
+		if call.Kind == CallCompress {
+			edits = call.gate.Edits // that made what is shortened
+		}
+		code, err = checked(call, whole, v.Memory, mem, edits)
 	}
 	if err != nil {
 		if call.Kind == CallCompress { // its one attempt
@@ -218,7 +238,7 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 		if code != ReasonFormat {
 			reason = fmt.Sprintf("%s reply refused twice: %s; memory unchanged", call.Kind, refusals[code])
 		}
-		return done(Decision{ReasonCode: code, Pending: true, Reason: reason}, v.Memory)
+		return done(Decision{ReasonCode: code, Pending: true, Reason: reason}, whole)
 	}
 	if call.Kind == CallRewrite || call.Kind == CallCompress {
 		v.Think, v.Exit = call.gate.Think, call.gate.Exit
@@ -229,16 +249,11 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	if call.Kind == CallGate {
 		return follow(Call{Kind: CallRewrite, Model: m.Rewrite, Attempt: 1, gate: v, asked: call}, mem, "")
 	}
-	dropped := 0
-	if m.Checks {
-		whole := v.Memory
-		v.Memory, dropped = Ground(v.Memory, call.section()+"\n"+call.id(), mem)
-		if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
-			return done(Decision{
-				FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
-				Reason: fmt.Sprintf("%d new sentences name what the section does not say, and nothing else is new; memory unchanged", dropped),
-			}, whole)
-		}
+	if dropped > 0 && (v.Memory == "" || v.Memory == strings.TrimSpace(mem)) {
+		return done(Decision{
+			FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonUngrounded, Ungrounded: dropped,
+			Reason: fmt.Sprintf("%d new sentences name what the section does not say, and nothing else is new; memory unchanged", dropped),
+		}, whole)
 	}
 	if cfg.Count(v.Memory) > cfg.BudgetTokens {
 		if call.Kind == CallCompress {
@@ -259,8 +274,8 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 // id is the source id of the section that the call shows.
 func (c *Call) id() string { return SourceID(c.in.Chunk.SHA256) }
 
-// section is the chunk text that the call shows.
-func (c *Call) section() string { return c.in.Chunk.Text[c.from:c.to] }
+// section is what the call shows of the piece that it is about.
+func (c *Call) section() string { return shown(&c.in.Chunk, c.from, c.to) }
 
 // clip keeps what a model is told within the room that frameTokens leaves.
 func clip(s string) string {
@@ -278,17 +293,17 @@ func clip(s string) string {
 // refusals say in a reason, which holds no transcript text, why a candidate was
 // refused.
 var refusals = map[string]string{
-	ReasonForgets: "it loses a fact that the section does not speak of",
+	ReasonForgets: "it loses a fact that the section neither changes nor takes back",
 	ReasonLeak:    "it repeats the instructions",
 }
 
-// checked refuses a candidate that repeats the instructions or loses a fact. The
-// error is what the model is told.
-func checked(cfg *Config, call *Call, candidate, mem string) (code string, err error) {
+// checked refuses a candidate that repeats the instructions, or whose grounded
+// text loses a fact. The error is what the model is told.
+func checked(call *Call, candidate, grounded, mem string, edits []Edit) (code string, err error) {
 	if Leaked(candidate, call.Prompt.System) {
 		return ReasonLeak, fault.New(fault.Malformed, "the memory must hold facts, and nothing of these instructions")
 	}
-	if lost := Forgotten(candidate, call.section(), mem); lost != "" {
+	if lost := Forgotten(grounded, call.section(), mem, edits...); lost != "" {
 		return ReasonForgets, fault.New(fault.Malformed, "the memory lost this fact, which still holds: %s", Neutralise(clip(lost)))
 	}
 	return ReasonFormat, nil
@@ -312,7 +327,7 @@ func conclude(s State, cfg *Config, p *Part, call *Call, r Reply, sofar tally, d
 	g.FinishReason, g.Reply = r.FinishReason, r.Blob
 	g.PromptTokens, g.PromptTokensOwn, g.CompletionTokens = sofar.prompt, sofar.own, sofar.completion
 	g.LatencyMS, g.CostUSD = sofar.latency, sofar.cost
-	g.Neutralised = neutralised(c.Text[call.from:call.to], s.MemoryText)
+	g.Neutralised = neutralised(call.section(), s.MemoryText)
 	if call.ahead && call.frozen != s.MemorySHA {
 		g.FrozenSHA = call.frozen
 		if call.frozen == "" {
