@@ -11,7 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/token"
 )
 
@@ -91,6 +94,29 @@ func newModelServer(t *testing.T) *modelServer {
 }
 
 func (s *modelServer) set(mode string) { s.mu.Lock(); s.mode = mode; s.mu.Unlock() }
+
+// post asks the server's API.
+func (s *server) post(path, body string, into any) {
+	s.t.Helper()
+	creds, err := wire.ReadCredentials(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.http+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+creds.Token.Reveal())
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		s.t.Fatal(err)
+	}
+}
 
 // count is how often the model was asked, probes included.
 func (s *modelServer) count() int { s.mu.Lock(); defer s.mu.Unlock(); return s.calls }
@@ -264,5 +290,60 @@ func TestAnotherModel(t *testing.T) {
 		if out, code := s.mem(args...); code != 2 {
 			t.Errorf("%v: exit %d: %s", args, code, out)
 		}
+	}
+}
+
+// TestWaitSaysWhy: who waits for a file is told why nothing is decided, and within the
+// time given.
+func TestWaitSaysWhy(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	s := start(t, t.TempDir(), "MNEME_MODELS="+m.modelsFile(t, "budgets: {shop: {tokens: 300}}\n"))
+	file := note(t, "n.md", "# Cache\n\nWe decided to cap the cache at 10 MB.\n")
+	within := func(most time.Duration, want []string, args ...string) {
+		t.Helper()
+		begin := time.Now()
+		out, code := s.mem(args...)
+		if d := time.Since(begin); code != 1 || d > most {
+			t.Errorf("%v: exit %d after %v", args, code, d)
+		}
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%v: no %q in %s", args, w, out)
+			}
+		}
+	}
+	spent := []string{"paused until ", "of 300 tokens", "budgets.shop"}
+	const soon = 10 * time.Second // a look of 2 s, and a machine that does much else
+	within(soon, spent, "-p", "shop", "learn", "--wait", file)
+	within(soon, spent, "-p", "shop", "learn", "--wait", file)
+	within(soon, spent, "-p", "shop", "learn", "--query", "Which limits are there?", file)
+	var l learn.Learned
+	s.post("/memory/learn?wait=0s", `{"project": "shop", "text": "We decided to cap the queue at 7."}`, &l)
+	if l.Status != "running" || !strings.Contains(l.Reason, "paused until ") || !strings.Contains(l.Hint, "budgets.shop") {
+		t.Errorf("%+v", l)
+	}
+
+	m.set("sulk")
+	if out := s.must("-p", "other", "learn", "--wait", file); !strings.Contains(out, "undecided") {
+		t.Errorf("%s", out)
+	}
+	m.set("")
+	s.must("-p", "other", "regate", "--pending")
+	s.must("wait", "-p", "other")
+	within(soon, spent, "wait", "-p", "shop")
+	within(soon, spent, "wait")
+}
+
+// TestWaitOnADeadServer: the reason of a look that failed is told, when the time is over.
+func TestWaitOnADeadServer(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	s := start(t, t.TempDir(), "MNEME_MODELS="+m.modelsFile(t, ""))
+	m.Close()
+	begin := time.Now()
+	out, code := s.mem("-p", "shop", "learn", "--wait", "--timeout", "3s", note(t, "n.md", "# Cache\n\nWe decided to cap the cache at 10 MB.\n"))
+	if d := time.Since(begin); code != 1 || d > 10*time.Second || !strings.Contains(out, "still running after 3s: ") || !strings.Contains(out, "fake") {
+		t.Errorf("exit %d after %v: %s", code, d, out)
 	}
 }
