@@ -24,7 +24,7 @@ type modelServer struct {
 	*httptest.Server
 	mu                 sync.Mutex
 	mode               string
-	calls              int
+	calls, sections    int
 	prompt, completion int
 }
 
@@ -76,6 +76,7 @@ func newModelServer(t *testing.T) *modelServer {
 			if s.mode == "sulk" {
 				text = "I would rather not say."
 			}
+			s.sections++
 			s.prompt += prompt
 			s.completion += tok.Count(text)
 		}
@@ -245,6 +246,41 @@ func TestBudgetPauses(t *testing.T) {
 	defer m.mu.Unlock()
 	if spent := m.prompt + m.completion; spent == 0 || spent > 20_000 {
 		t.Errorf("%d tokens are spent", spent)
+	}
+}
+
+// TestEstimateOfPieces: in a small window long chunks are read in pieces, and the
+// estimate bounds how often the model is asked.
+func TestEstimateOfPieces(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	models := m.modelsFile(t, "")
+	b, err := os.ReadFile(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(models, []byte(strings.Replace(string(b), "model: small}", "model: small, window: 4400}", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, t.TempDir(), "MNEME_MODELS="+models)
+	dir := t.TempDir()
+	file := sessions(t, dir, 1)[0]
+	var plan struct {
+		Projects []struct {
+			Chunks   int
+			Estimate struct{ Low, High struct{ Calls int } }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.must("--json", "-p", "shop", "learn", "-n", file)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	m.set("sulk") // every call is made twice
+	s.must("-p", "shop", "learn", "--wait", file)
+	m.mu.Lock()
+	n := m.sections
+	m.mu.Unlock()
+	if e := plan.Projects[0].Estimate; n < e.Low.Calls || n > e.High.Calls {
+		t.Errorf("%d calls; the estimate is %+v", n, e)
 	}
 }
 

@@ -173,6 +173,12 @@ func TestEstimateHolds(t *testing.T) {
 	if past.Steps != 200 || past.High.USD >= bounds.High.USD || past.Low.USD <= bounds.Low.USD || past.Low.Seconds <= 0 || past.High.Calls >= bounds.High.Calls {
 		t.Errorf("with a past %+v, without %+v", past, bounds)
 	}
+	w.Seen, w.Room = nil, [2]int{4000, 1500}
+	pieces := cost.Estimate(w)
+	// 1+2+1 at the least; 5+7+1 at the most, each twice, by gate and rewrite.
+	if pieces.Low.Calls != 4 || pieces.High.Calls != 4*13 || pieces.Low.PromptTokens <= bounds.Low.PromptTokens || pieces.High.PromptTokens <= bounds.High.PromptTokens {
+		t.Errorf("in pieces %+v, whole %+v", pieces, bounds)
+	}
 	if r := cost.Estimate(cost.Work{}); r != (cost.Range{}) {
 		t.Errorf("of nothing: %+v", r)
 	}
