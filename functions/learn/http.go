@@ -194,7 +194,7 @@ func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models
 			return Learned{}, err
 		}
 		if res.asked && picked != nil {
-			again, err := f.cfg.Catalog.Reopen(ctx, q.Project, a.Stream)
+			again, err := f.cfg.Catalog.Reopen(ctx, q.Project, a)
 			if err != nil {
 				return Learned{}, err
 			}

@@ -189,7 +189,7 @@ func (c *Catalog) PutAdhoc(ctx context.Context, project string, a Adhoc) (asked 
 	if err != nil {
 		return false, err
 	}
-	key := c.prefix(project) + "adhoc/" + a.Stream + ".json"
+	key := c.adhocKey(project, a.Stream)
 	if _, err := c.bucket.Head(ctx, key); err == nil {
 		return true, nil // the first budget asked for stays: it belongs to the stream
 	} else if !errors.Is(err, objstore.ErrNotFound) {
@@ -245,6 +245,10 @@ func (c *Catalog) streams(ctx context.Context, project string, set questions.Set
 	return out, nil
 }
 
+func (c *Catalog) adhocKey(project, stream string) string {
+	return c.prefix(project) + "adhoc/" + stream + ".json"
+}
+
 // AsStream is the stream that answers a.
 func (a Adhoc) AsStream() Stream {
 	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit, Models: a.Models}
@@ -287,7 +291,7 @@ func (c *Catalog) readAdhoc(ctx context.Context, key string) (a Adhoc, err error
 // the question file nor a request asks it any more.
 func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, error) {
 	if strings.HasPrefix(name, "adhoc-") {
-		a, err := c.readAdhoc(ctx, c.prefix(project)+"adhoc/"+name+".json")
+		a, err := c.readAdhoc(ctx, c.adhocKey(project, name))
 		if err != nil {
 			return Stream{}, err
 		}
