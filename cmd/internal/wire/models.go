@@ -40,7 +40,7 @@ func ModelsFromEnv(getenv func(string) string) (cfg models.Config, err error) {
 	} else if b, e := readAtMost(file, models.MaxFileBytes); e != nil {
 		err = e
 	} else {
-		cfg, err = models.Parse(file, b)
+		cfg, err = models.Parse(file, b, slices.Concat(gru.PromptVersions(false), gru.PromptVersions(true))...)
 	}
 	switch v := getenv("MNEME_ALLOW_URLS"); v {
 	case "1":
