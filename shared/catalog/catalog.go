@@ -394,8 +394,9 @@ func (c *Catalog) CaughtUp(ctx context.Context, project, id, name string) (err e
 }
 
 // OpenGenerations makes the next stream of each question that is asked for, all at
-// once; the ones that answer serve until the new ones have caught up. It returns
-// the new streams.
+// once; the ones that answer serve until the new ones have caught up. A stream that
+// was opened for the same models and has not caught up is the answer again: to ask
+// twice throws nothing away. It returns the new streams.
 func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked func(Stream) bool, by *models.Pick) (out []Stream, err error) {
 	defer fault.Wrap(&err, "open new streams of %s", project)
 	for range 5 { // each loss means that another question moved
@@ -408,10 +409,17 @@ func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked fun
 			return nil, err
 		}
 		out = nil
+		moved := false
 		for _, q := range set.Queries {
-			if !asked(s.Of(q)) {
+			now := s.Of(q)
+			if !asked(now) {
 				continue
 			}
+			if g, ok := s.Generations[q.Stream()]; ok && s.Serving[q.ID] != now.Name && g.Models.Key() == by.Key() {
+				out = append(out, now)
+				continue
+			}
+			moved = true
 			if s.Generations == nil {
 				s.Generations = map[string]Generation{}
 			}
@@ -420,6 +428,9 @@ func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked fun
 		}
 		if len(out) == 0 {
 			return nil, fault.At(fault.NotFound, "project "+project, "mem question list shows them", "no such question")
+		}
+		if !moved {
+			return out, nil
 		}
 		if err := c.log.SetPointer(ctx, pointer(project), s, etag); !fault.Is(err, fault.Conflict) {
 			return out, err
