@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -264,7 +265,7 @@ func (a *app) learnFile(ctx context.Context, c *client, project, file string, f 
 	if err != nil || !f.wait {
 		return l, err
 	}
-	return awaitJob(ctx, c, l, f.timeout)
+	return awaitJob(ctx, c, l, f.timeout, time.Now().Add(f.timeout))
 }
 
 // upload streams one file; its hash names it, so that the same file twice is
@@ -355,26 +356,37 @@ func (a *app) learnText(ctx context.Context, c *client, project, file string, f 
 	for field, v := range f.picked() {
 		body[field] = v
 	}
-	if err := c.send(ctx, http.MethodPost, "/memory/learn", body, &l); err != nil {
+	end := time.Now().Add(f.timeout)
+	if err := c.send(ctx, http.MethodPost, "/memory/learn?wait="+lookFor(end), body, &l); err != nil {
 		return l, err
 	}
 	if f.query == "" && f.wait || f.query != "" && l.Status == "running" {
-		return awaitJob(ctx, c, l, f.timeout)
+		return awaitJob(ctx, c, l, f.timeout, end)
 	}
 	return l, nil
 }
 
+// lookMost bounds one long poll: a project may pause within it, and whoever waits is
+// told so after it.
+const lookMost = 2 * time.Second
+
+// lookFor is how long the server is to wait before it answers, as ?wait= says it.
+func lookFor(end time.Time) string {
+	return max(0, min(time.Until(end), lookMost)).Round(time.Millisecond).String()
+}
+
 // awaitJob asks the log until the part is done in every stream, or in that of
-// the request's own question.
-func awaitJob(ctx context.Context, c *client, l learned, timeout time.Duration) (learned, error) {
-	stored, end := l.Stored, time.Now().Add(timeout)
-	job, own := "/memory/ingest/"+l.JobID+"?wait=20s", false
-	if _, stream, ok := strings.Cut(l.StatusURL, "?stream="); ok {
-		job, own = job+"&stream="+stream, true
+// the request's own question. The first look does not wait.
+func awaitJob(ctx context.Context, c *client, l learned, timeout time.Duration, end time.Time) (learned, error) {
+	stored, wait := l.Stored, "0s"
+	stream, own := "", false
+	if _, stream, own = strings.Cut(l.StatusURL, "?stream="); own {
+		stream = "&stream=" + stream
 	}
 	for l.JobID != "" {
+		last := !time.Now().Before(end)
 		var next learned
-		if err := c.get(ctx, job, &next); err != nil {
+		if err := c.get(ctx, "/memory/ingest/"+l.JobID+"?wait="+wait+stream, &next); err != nil {
 			return l, err
 		}
 		next.Stored = stored
@@ -384,12 +396,19 @@ func awaitJob(ctx context.Context, c *client, l learned, timeout time.Duration) 
 		if next.Status != "running" {
 			return next, nil
 		}
-		if p := pausedFor(ctx, c, next.Project); p != nil {
-			return next, p
+		if next.Hint != "" { // it waits for something: for longer than the next look?
+			if p := pausedFor(ctx, c, next.Project); p != nil {
+				return next, p
+			}
 		}
-		if time.Now().After(end) {
-			return next, fault.At(fault.Unavailable, "job "+l.JobID, "ask again with: mem wait", "still running after %v", timeout)
+		if last {
+			msg := fmt.Sprintf("still running after %v", timeout)
+			if next.Hint != "" {
+				msg += ": " + next.Reason
+			}
+			return next, fault.At(fault.Unavailable, "job "+l.JobID, cmp.Or(next.Hint, "ask again with: mem wait"), "%s", msg)
 		}
+		wait = lookFor(end)
 	}
 	return l, nil
 }
@@ -497,7 +516,13 @@ func (a *app) cmdWait() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = waitDone(c.Context(), cl, timeout)
+			project := a.project
+			if project != "" { // one that nothing is known of yet keeps the name given
+				if p, err := a.named(c.Context(), cl); err == nil {
+					project = p
+				}
+			}
+			err = waitIn(c.Context(), cl, project, timeout)
 			if err == nil && a.json {
 				err = a.printJSON(map[string]bool{"done": true})
 			}
@@ -510,6 +535,12 @@ func (a *app) cmdWait() *cobra.Command {
 
 // waitDone returns when a sweep would find nothing.
 func waitDone(ctx context.Context, c *client, timeout time.Duration) error {
+	return waitIn(ctx, c, "", timeout)
+}
+
+// waitIn is waitDone for who asks about one project: that another one is paused is no
+// error to them; "" is all.
+func waitIn(ctx context.Context, c *client, project string, timeout time.Duration) error {
 	end := time.Now().Add(timeout)
 	for {
 		left := max(0, min(time.Until(end), 30*time.Second))
@@ -522,7 +553,7 @@ func waitDone(ctx context.Context, c *client, timeout time.Duration) error {
 			return err
 		}
 		if out.Done && len(out.Paused) > 0 {
-			return pausedFor(ctx, c, "")
+			return pausedFor(ctx, c, project)
 		}
 		if out.Done {
 			return nil

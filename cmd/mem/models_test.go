@@ -11,7 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/mneme-ai/mneme/cmd/internal/wire"
+	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/shared/token"
 )
 
@@ -21,7 +24,7 @@ type modelServer struct {
 	*httptest.Server
 	mu                 sync.Mutex
 	mode               string
-	calls              int
+	calls, sections    int
 	prompt, completion int
 }
 
@@ -73,6 +76,7 @@ func newModelServer(t *testing.T) *modelServer {
 			if s.mode == "sulk" {
 				text = "I would rather not say."
 			}
+			s.sections++
 			s.prompt += prompt
 			s.completion += tok.Count(text)
 		}
@@ -91,6 +95,29 @@ func newModelServer(t *testing.T) *modelServer {
 }
 
 func (s *modelServer) set(mode string) { s.mu.Lock(); s.mode = mode; s.mu.Unlock() }
+
+// post asks the server's API.
+func (s *server) post(path, body string, into any) {
+	s.t.Helper()
+	creds, err := wire.ReadCredentials(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.http+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+creds.Token.Reveal())
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		s.t.Fatal(err)
+	}
+}
 
 // count is how often the model was asked, probes included.
 func (s *modelServer) count() int { s.mu.Lock(); defer s.mu.Unlock(); return s.calls }
@@ -222,6 +249,41 @@ func TestBudgetPauses(t *testing.T) {
 	}
 }
 
+// TestEstimateOfPieces: in a small window long chunks are read in pieces, and the
+// estimate bounds how often the model is asked.
+func TestEstimateOfPieces(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	models := m.modelsFile(t, "")
+	b, err := os.ReadFile(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(models, []byte(strings.Replace(string(b), "model: small}", "model: small, window: 4400}", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, t.TempDir(), "MNEME_MODELS="+models)
+	dir := t.TempDir()
+	file := sessions(t, dir, 1)[0]
+	var plan struct {
+		Projects []struct {
+			Chunks   int
+			Estimate struct{ Low, High struct{ Calls int } }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.must("--json", "-p", "shop", "learn", "-n", file)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	m.set("sulk") // every call is made twice
+	s.must("-p", "shop", "learn", "--wait", file)
+	m.mu.Lock()
+	n := m.sections
+	m.mu.Unlock()
+	if e := plan.Projects[0].Estimate; n < e.Low.Calls || n > e.High.Calls {
+		t.Errorf("%d calls; the estimate is %+v", n, e)
+	}
+}
+
 // TestAnotherModel: a second model is compared without touching the memory, and then
 // decides everything once more in streams that take over.
 func TestAnotherModel(t *testing.T) {
@@ -264,5 +326,60 @@ func TestAnotherModel(t *testing.T) {
 		if out, code := s.mem(args...); code != 2 {
 			t.Errorf("%v: exit %d: %s", args, code, out)
 		}
+	}
+}
+
+// TestWaitSaysWhy: who waits for a file is told why nothing is decided, and within the
+// time given.
+func TestWaitSaysWhy(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	s := start(t, t.TempDir(), "MNEME_MODELS="+m.modelsFile(t, "budgets: {shop: {tokens: 300}}\n"))
+	file := note(t, "n.md", "# Cache\n\nWe decided to cap the cache at 10 MB.\n")
+	within := func(most time.Duration, want []string, args ...string) {
+		t.Helper()
+		begin := time.Now()
+		out, code := s.mem(args...)
+		if d := time.Since(begin); code != 1 || d > most {
+			t.Errorf("%v: exit %d after %v", args, code, d)
+		}
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%v: no %q in %s", args, w, out)
+			}
+		}
+	}
+	spent := []string{"paused until ", "of 300 tokens", "budgets.shop"}
+	const soon = 10 * time.Second // a look of 2 s, and a machine that does much else
+	within(soon, spent, "-p", "shop", "learn", "--wait", file)
+	within(soon, spent, "-p", "shop", "learn", "--wait", file)
+	within(soon, spent, "-p", "shop", "learn", "--query", "Which limits are there?", file)
+	var l learn.Learned
+	s.post("/memory/learn?wait=0s", `{"project": "shop", "text": "We decided to cap the queue at 7."}`, &l)
+	if l.Status != "running" || !strings.Contains(l.Reason, "paused until ") || !strings.Contains(l.Hint, "budgets.shop") {
+		t.Errorf("%+v", l)
+	}
+
+	m.set("sulk")
+	if out := s.must("-p", "other", "learn", "--wait", file); !strings.Contains(out, "undecided") {
+		t.Errorf("%s", out)
+	}
+	m.set("")
+	s.must("-p", "other", "regate", "--pending")
+	s.must("wait", "-p", "other")
+	within(soon, spent, "wait", "-p", "shop")
+	within(soon, spent, "wait")
+}
+
+// TestWaitOnADeadServer: the reason of a look that failed is told, when the time is over.
+func TestWaitOnADeadServer(t *testing.T) {
+	t.Parallel()
+	m := newModelServer(t)
+	s := start(t, t.TempDir(), "MNEME_MODELS="+m.modelsFile(t, ""))
+	m.Close()
+	begin := time.Now()
+	out, code := s.mem("-p", "shop", "learn", "--wait", "--timeout", "3s", note(t, "n.md", "# Cache\n\nWe decided to cap the cache at 10 MB.\n"))
+	if d := time.Since(begin); code != 1 || d > 10*time.Second || !strings.Contains(out, "still running after 3s: ") || !strings.Contains(out, "fake") {
+		t.Errorf("exit %d after %v: %s", code, d, out)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/cost"
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/llm/endpoint"
 )
@@ -30,6 +31,18 @@ func (f *Function) pause(ctx context.Context, project string, err error, span ti
 
 // Paused lists the projects that wait, as this process knows.
 func (f *Function) Paused() []Paused { return f.pauses.All() }
+
+// Held says why a stream decides nothing at present, as this process knows, and what
+// cures it: its project waits, or its last slice failed. "": it does.
+func (f *Function) Held(project, stream string) (reason, hint string) {
+	if p, ok := f.pauses.Of(project); ok {
+		return "paused until " + p.Until.Format("2006-01-02 15:04") + " UTC: " + p.Reason, p.Hint
+	}
+	if err, ok := f.stuck.Load(project + "/" + stream); ok {
+		return err.(error).Error(), fault.HintOf(err.(error))
+	}
+	return "", ""
+}
 
 // promptMargin is how far a server's count of a text may lie over the factors that
 // were measured on others: of go.sum SmolLM2 makes 1.22 times our tokens, of Go code

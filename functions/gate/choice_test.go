@@ -233,3 +233,31 @@ func TestPickUnavailable(t *testing.T) {
 		t.Errorf("%d calls, %+v", len(own.asked), l)
 	}
 }
+
+// TestPickSmallerBudget: a refusal that asks for a smaller memory budget is cured by one.
+func TestPickSmallerBudget(t *testing.T) {
+	t.Parallel()
+	own := perfect(false)
+	var asked []string
+	good := chosen(own, &asked)
+	w := modelWorld(t, functest.Options{Live: true, Picks: picks(t), Picked: func(ctx context.Context, project string, p *models.Pick) (*gate.Models, error) {
+		m, err := good(ctx, project, p)
+		m.Model.WindowTokens, m.Model.ReplyTokens = 7000, 1100
+		return m, err
+	}})
+	req := map[string]any{"project": "shop", "text": limits, "query": "Which limits?", "model": "mine"}
+	var l learn.Learned
+	w.Post("/memory/learn", req, http.StatusOK, &l)
+	if l.Status != "refused" || !strings.Contains(l.Reason, "memory 4096") || !strings.Contains(l.Hint, "smaller memory budget") {
+		t.Fatalf("%+v", l)
+	}
+	req["memory_budget"] = 1024
+	w.Post("/memory/learn", req, http.StatusOK, &l)
+	if l.Status != "completed" || l.ChunksUsed != 2 {
+		t.Errorf("%+v", l)
+	}
+	if runs := functest.Of[*memory.Run](w.Records("shop", l.Questions[0].Stream)); len(runs) != 1 || runs[0].MemoryBudget != 1024 {
+		t.Errorf("%+v", runs)
+	}
+	w.Hashes()
+}

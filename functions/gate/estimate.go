@@ -183,7 +183,7 @@ var unmeasured = [2]float64{1, 1.35}
 func work(cfg *gru.Config, p *Plan, chunks []int, now int, seen *cost.Figures) cost.Work {
 	m := &p.Model
 	w := cost.Work{
-		Chunks: chunks, Frame: cfg.PromptTokens(gru.CallDecide), Template: m.TemplateTokens,
+		Chunks: chunks, Room: [2]int{cfg.SectionRoom(min(now, cfg.BudgetTokens)), cfg.SectionRoom(cfg.BudgetTokens)}, Frame: cfg.PromptTokens(gru.CallDecide), Template: m.TemplateTokens,
 		MemoryNow: now, MemoryBudget: cfg.BudgetTokens, Factor: unmeasured, ReplyTokens: m.ReplyTokens, Seen: seen,
 	}
 	if p.Measured {

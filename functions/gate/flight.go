@@ -50,7 +50,7 @@ func (f *Function) fly(ctx context.Context, w *writer, m *Models, c *gru.Call, k
 		ledger := w.ledger
 		fs.all.Go(func() {
 			fl.a, fl.err = f.call(fs.ctx, ledger, m, c)
-			if fl.err == nil {
+			if fl.err == nil && fl.a.kept() {
 				f.answered.Add(key, fl.a)
 			}
 			fs.mu.Lock()

@@ -90,6 +90,7 @@ type Function struct {
 	running  sync.Map // project/stream -> struct{}: one slice a stream in this process
 	scrubs   sync.Map // project -> the etag of its scrub state, as last seen
 	pauses   *cost.Pauses
+	stuck    sync.Map // project/stream -> error: what ended its last slice
 	done     sync.Map // project/stream of ad-hoc streams that have folded their one part
 }
 
@@ -410,8 +411,10 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 			f.pause(ctx, project, err, cutPause)
 		}
 		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
+			f.stuck.Store(key, err)
 			return nil, f.refuse(ctx, project, stream, err)
 		}
+		f.stuck.Delete(key)
 		if end.Seq > 0 {
 			out = append(out, event.New(event.RunEnded, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: end.Seq}))
 		}

@@ -166,7 +166,8 @@ func (f *Function) Shadow(ctx context.Context, b ShadowRequest, progress func(do
 	return out, nil
 }
 
-// labels are the model's own in a project, by stream and step.
+// labels are the model's own in a project, by stream and step, under the wording that
+// it is asked with now: another one may get another answer.
 func (f *Function) labels(ctx context.Context, project string, m *Models) (map[string]map[int]*memory.Label, error) {
 	out := map[string]map[int]*memory.Label{}
 	for key, err := range f.cfg.Log.RecordKeys(ctx, project, eventlog.Labels) {
@@ -182,7 +183,7 @@ func (f *Function) labels(ctx context.Context, project string, m *Models) (map[s
 			if err != nil {
 				return nil, err
 			}
-			if !ok || l.Kind != memory.LabelModel || l.Model != m.Model.Name || l.Adapter != m.Model.Adapter || l.T == 0 {
+			if !ok || l.Kind != memory.LabelModel || l.Model != m.Model.Name || l.Adapter != m.Model.Adapter || l.PromptVersion != m.Model.Version() || l.T == 0 {
 				continue
 			}
 			if out[l.Stream] == nil {

@@ -28,6 +28,12 @@ var secondPicks = models.Config{
 // and a second one that a request may pick.
 func shadowed(t *testing.T, second *scripted) *functest.World {
 	t.Helper()
+	return shadowedIn(t, second, new(string))
+}
+
+// shadowedIn is shadowed whose second model is asked in that wording.
+func shadowedIn(t *testing.T, second *scripted, wording *string) *functest.World {
+	t.Helper()
 	other, err := modelOf(second, nil)(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func shadowed(t *testing.T, second *scripted) *functest.World {
 		Models: modelOf(moody("never", new(bool)), nil), Picks: secondPicks,
 		Picked: func(_ context.Context, _ string, p *models.Pick) (*gate.Models, error) {
 			m := *other
-			m.Model.Name = p.Gate.Model
+			m.Model.Name, m.Model.Prompt = p.Gate.Model, *wording
 			return &m, nil
 		},
 	})
@@ -148,6 +154,31 @@ func TestShadowIsResumed(t *testing.T) {
 	got, err := w.Gate.Shadow(t.Context(), ask, func(int, int) {})
 	if err != nil || got.Streams[0].Table.N() != steps || len(second.asked) != steps+1 {
 		t.Errorf("%d calls for %d steps: %+v %v", len(second.asked), steps, got, err)
+	}
+}
+
+// TestShadowOfAnotherWording: answers to another wording are not this one's.
+func TestShadowOfAnotherWording(t *testing.T) {
+	t.Parallel()
+	second := &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		return says(r, gru.Verdict{}, gru.ShapeGate), nil
+	}}
+	versions := gru.PromptVersions(false)
+	wording := versions[0]
+	w := shadowedIn(t, second, &wording)
+	ask := gate.ShadowRequest{Project: "shop", Model: "second"}
+	for _, step := range []struct {
+		wording string
+		asked   bool
+	}{{versions[0], true}, {versions[0], false}, {versions[len(versions)-1], true}, {versions[0], false}} {
+		wording = step.wording
+		got, err := w.Gate.Shadow(t.Context(), ask, func(int, int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := got.Streams[0]; (c.Asked > 0) != step.asked || c.Table.N() == 0 {
+			t.Errorf("%s: %d steps asked, want any: %v", step.wording, c.Asked, step.asked)
+		}
 	}
 }
 

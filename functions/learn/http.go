@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -78,7 +79,7 @@ type Learned struct {
 	StatusURL    string        `json:"status_url"`
 	Outcome      string        `json:"outcome"` // see Outcome…
 	Reason       string        `json:"reason,omitempty"`
-	Hint         string        `json:"hint,omitempty"` // what to do about a refusal
+	Hint         string        `json:"hint,omitempty"` // what to do about a refusal, or about what a running job waits for
 	Questions    []LearnedPart `json:"questions"`
 	// Counts says what the reader found: bad, joined, over-long and cut-off
 	// lines, unknown record types. Absent where the object was not read.
@@ -124,7 +125,12 @@ func (f *Function) postLearn(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, err)
 		return
 	}
-	l, err := f.learnText(r.Context(), req, picked)
+	wait, err := waitOf(r, f.cfg.Wait)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	l, err := f.learnText(r.Context(), req, picked, wait)
 	if err != nil {
 		serve.WriteError(w, err)
 		return
@@ -161,7 +167,7 @@ func (q *learnRequest) check(count func(string) int) error {
 }
 
 // learnText stores the body in the inbox, admits it and waits for its runs.
-func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models.Pick) (Learned, error) {
+func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models.Pick, wait time.Duration) (Learned, error) {
 	name, err := fileName(q.Name, "note.md")
 	if err != nil {
 		return Learned{}, err
@@ -188,7 +194,7 @@ func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models
 			return Learned{}, err
 		}
 		if res.asked && picked != nil {
-			again, err := f.cfg.Catalog.Reopen(ctx, q.Project, a.Stream)
+			again, err := f.cfg.Catalog.Reopen(ctx, q.Project, a)
 			if err != nil {
 				return Learned{}, err
 			}
@@ -201,7 +207,7 @@ func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models
 	if err := f.publish(ctx, events); err != nil {
 		return Learned{}, err
 	}
-	return f.await(ctx, res, adhoc, f.cfg.Wait)
+	return f.await(ctx, res, adhoc, wait)
 }
 
 func (f *Function) publish(ctx context.Context, es []ce.Event) error {
@@ -380,6 +386,7 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 				if err := f.refusal(ctx, p.Project, s, &l); err != nil {
 					return l, err
 				}
+				f.held(p.Project, s.Name, &l)
 			}
 			l.Questions = append(l.Questions, lp)
 			// Of several questions that kept something the first one's memory is
@@ -403,6 +410,16 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 		l.Memory, l.MemoryTokens = c.State.MemoryText, c.State.Tokens
 	}
 	return l, nil
+}
+
+// held says what a running job waits for: the first of its streams that waits.
+func (f *Function) held(project, stream string, l *Learned) {
+	if f.cfg.Held == nil || l.Status != "running" || l.Hint != "" {
+		return
+	}
+	if reason, hint := f.cfg.Held(project, stream); reason != "" {
+		l.Reason, l.Hint = reason, cmp.Or(hint, "mem doctor looks at the models, mem dead lists what was given up")
+	}
 }
 
 // partStatus reads one stream's answer about one part. Of a stream that kept
@@ -436,7 +453,7 @@ func (f *Function) getJob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	res := Result{Receipt: rec}
-	wait, err := waitOf(r)
+	wait, err := waitOf(r, 0)
 	if err != nil {
 		serve.WriteError(w, err)
 		return
@@ -461,11 +478,11 @@ func (f *Function) getJob(w http.ResponseWriter, r *http.Request) {
 	serve.WriteJSON(w, http.StatusOK, l)
 }
 
-// waitOf reads ?wait=5s, at most a minute; 0 when absent.
-func waitOf(r *http.Request) (time.Duration, error) {
+// waitOf reads ?wait=5s, at most a minute.
+func waitOf(r *http.Request, absent time.Duration) (time.Duration, error) {
 	v := r.URL.Query().Get("wait")
 	if v == "" {
-		return 0, nil
+		return absent, nil
 	}
 	d, err := time.ParseDuration(v)
 	if err != nil || d < 0 || d > time.Minute {

@@ -61,7 +61,10 @@ type Config struct {
 	// ScrubPatience is how long a scrub waits for a stream that the gate holds:
 	// 2 min by default.
 	ScrubPatience time.Duration
-	Now           func() time.Time
+	// Held says why a stream decides nothing at present, and what cures it; "" where it
+	// does. nil: this process does not know, as on a cluster.
+	Held func(project, stream string) (reason, hint string)
+	Now  func() time.Time
 }
 
 // Function is the learn function.

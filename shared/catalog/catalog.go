@@ -189,7 +189,7 @@ func (c *Catalog) PutAdhoc(ctx context.Context, project string, a Adhoc) (asked 
 	if err != nil {
 		return false, err
 	}
-	key := c.prefix(project) + "adhoc/" + a.Stream + ".json"
+	key := c.adhocKey(project, a.Stream)
 	if _, err := c.bucket.Head(ctx, key); err == nil {
 		return true, nil // the first budget asked for stays: it belongs to the stream
 	} else if !errors.Is(err, objstore.ErrNotFound) {
@@ -245,6 +245,10 @@ func (c *Catalog) streams(ctx context.Context, project string, set questions.Set
 	return out, nil
 }
 
+func (c *Catalog) adhocKey(project, stream string) string {
+	return c.prefix(project) + "adhoc/" + stream + ".json"
+}
+
 // AsStream is the stream that answers a.
 func (a Adhoc) AsStream() Stream {
 	return Stream{Name: a.Stream, QueryID: a.Stream, Question: a.Question, BudgetTokens: a.BudgetTokens, Only: a.Admit, Models: a.Models}
@@ -287,7 +291,7 @@ func (c *Catalog) readAdhoc(ctx context.Context, key string) (a Adhoc, err error
 // the question file nor a request asks it any more.
 func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, error) {
 	if strings.HasPrefix(name, "adhoc-") {
-		a, err := c.readAdhoc(ctx, c.prefix(project)+"adhoc/"+name+".json")
+		a, err := c.readAdhoc(ctx, c.adhocKey(project, name))
 		if err != nil {
 			return Stream{}, err
 		}
@@ -391,8 +395,9 @@ func (c *Catalog) CaughtUp(ctx context.Context, project, id, name string) (err e
 }
 
 // OpenGenerations makes the next stream of each question that is asked for, all at
-// once; the ones that answer serve until the new ones have caught up. It returns
-// the new streams.
+// once; the ones that answer serve until the new ones have caught up. A stream that
+// was opened for the same models and has not caught up is the answer again: to ask
+// twice throws nothing away. It returns the new streams.
 func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked func(Stream) bool, by *models.Pick) (out []Stream, err error) {
 	defer fault.Wrap(&err, "open new streams of %s", project)
 	for range 5 { // each loss means that another question moved
@@ -405,10 +410,17 @@ func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked fun
 			return nil, err
 		}
 		out = nil
+		moved := false
 		for _, q := range set.Queries {
-			if !asked(s.Of(q)) {
+			now := s.Of(q)
+			if !asked(now) {
 				continue
 			}
+			if g, ok := s.Generations[q.Stream()]; ok && s.Serving[q.ID] != now.Name && g.Models.Key() == by.Key() {
+				out = append(out, now)
+				continue
+			}
+			moved = true
 			if s.Generations == nil {
 				s.Generations = map[string]Generation{}
 			}
@@ -417,6 +429,9 @@ func (c *Catalog) OpenGenerations(ctx context.Context, project string, asked fun
 		}
 		if len(out) == 0 {
 			return nil, fault.At(fault.NotFound, "project "+project, "mem question list shows them", "no such question")
+		}
+		if !moved {
+			return out, nil
 		}
 		if err := c.log.SetPointer(ctx, pointer(project), s, etag); !fault.Is(err, fault.Conflict) {
 			return out, err

@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/objstore/memstore"
 	"github.com/mneme-ai/mneme/shared/questions"
@@ -204,5 +205,40 @@ func TestKnown(t *testing.T) {
 	}
 	if ps, err := c.Known(t.Context()); err != nil || len(ps) != 1 || ps[0] != "shop" {
 		t.Errorf("%v %v", ps, err)
+	}
+}
+
+// TestOpenGenerationsTwice: who asks for the same again before it has caught up is
+// answered by the stream that is being filled.
+func TestOpenGenerationsTwice(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t, memstore.New())
+	pick := func(model string) *models.Pick {
+		return &models.Pick{Gate: &models.Server{Endpoint: "here", URL: "http://127.0.0.1:1", Model: model}}
+	}
+	set := questions.Default("shop")
+	id, first := set.Queries[0].ID, set.Queries[0].Stream()
+	for i, step := range []struct {
+		by     *models.Pick
+		caught bool // before it
+		want   string
+	}{
+		{pick("a"), false, ".2"},
+		{pick("a"), false, ".2"},
+		{pick("b"), false, ".3"},
+		{pick("b"), false, ".3"},
+		{pick("b"), true, ".4"},
+		{nil, false, ".5"},
+		{nil, false, ".5"},
+	} {
+		if step.caught {
+			if err := c.CaughtUp(t.Context(), "shop", id, first+".3"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := c.OpenGenerations(t.Context(), "shop", func(s catalog.Stream) bool { return s.QueryID == id }, step.by)
+		if err != nil || len(got) != 1 || got[0].Name != first+step.want || got[0].Models.Key() != step.by.Key() {
+			t.Errorf("step %d: %+v %v, want %s", i, got, err, step.want)
+		}
 	}
 }

@@ -59,6 +59,9 @@ type Ledger struct {
 	etag   string
 	stored Amount // as it stood in the store when it was last read
 	delta  Amount // settled since, and not in the store yet
+	// open counts the day's reservations that are not settled, by amount: those of one
+	// amount can take each other's place. A new day begins with none.
+	open map[Amount]int
 }
 
 // Open gives the ledger of a project. Without a budget it does nothing.
@@ -90,7 +93,7 @@ func (l *Ledger) Reserve(ctx context.Context, most Amount) (err error) {
 		if err := l.settle(ctx); err != nil {
 			return err
 		}
-		l.day, l.delta = day, Amount{}
+		l.day, l.delta, l.open = day, Amount{}, map[Amount]int{}
 		if err := l.read(ctx); err != nil {
 			return err
 		}
@@ -106,8 +109,13 @@ func (l *Ledger) Reserve(ctx context.Context, most Amount) (err error) {
 				RetryAfter: time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC).Sub(now),
 			}
 		}
-		if lost, err := l.write(ctx, next); err != nil || !lost {
+		lost, err := l.write(ctx, next)
+		if err != nil {
 			return err
+		}
+		if !lost {
+			l.open[most]++
+			return nil
 		}
 	}
 	return fault.New(fault.Unavailable, "the ledger keeps changing")
@@ -122,11 +130,19 @@ func (l *Ledger) spent() string {
 }
 
 // Settle puts what a call did cost in the place of what was reserved for it. It
-// stands in the store with the next Reserve, or Close.
+// stands in the store with the next Reserve, or Close. What was reserved on a day that
+// is over counts as spent then: the new day is given nothing back for it.
 func (l *Ledger) Settle(most, did Amount) {
 	if !l.budget.None() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if l.open[most] == 0 {
+			return
+		}
+		if l.open[most]--; l.open[most] == 0 {
+			delete(l.open, most)
+		}
+		did = Amount{max(did.USD, 0), max(did.Tokens, 0), max(did.Calls, 0)} // no server pays us
 		l.delta = l.delta.Plus(Amount{did.USD - most.USD, did.Tokens - most.Tokens, did.Calls - most.Calls})
 	}
 }

@@ -60,6 +60,64 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestLedgerAtMidnight: a call that was reserved yesterday gives today nothing back.
+func TestLedgerAtMidnight(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ between, after int64 }{ // reserved today before it is settled
+		"nothing reserved today": {0, 0},
+		"another amount":         {50, 50},
+		"the same amount":        {300, 100}, // of two calls each one's figures are as good
+	} {
+		now := noon
+		log := logOver(memstore.New(), "a")
+		l := cost.Open(log, "shop", cost.Budget{Tokens: 1000}, clock(&now))
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		most := cost.Amount{Tokens: 300, Calls: 1}
+		must(l.Reserve(t.Context(), most))
+		now = now.Add(12 * time.Hour)
+		if tc.between > 0 {
+			must(l.Reserve(t.Context(), cost.Amount{Tokens: tc.between, Calls: 1}))
+		}
+		l.Settle(most, cost.Amount{Tokens: 100, Calls: 1})
+		if tc.between == most.Tokens {
+			l.Settle(most, cost.Amount{Tokens: 100, Calls: 1})
+		}
+		must(l.Close(t.Context()))
+		got, err := cost.Spent(t.Context(), log, "shop", now)
+		must(err)
+		if got.Tokens != tc.after {
+			t.Errorf("%s: today %+v, want %d tokens", name, got, tc.after)
+		}
+		if y, err := cost.Spent(t.Context(), log, "shop", noon); err != nil || y.Tokens < 100 || y.Tokens > 300 {
+			t.Errorf("%s: yesterday %+v %v", name, y, err)
+		}
+	}
+}
+
+// TestLedgerGivesNothingAway: a server that counts below zero earns nothing.
+func TestLedgerGivesNothingAway(t *testing.T) {
+	t.Parallel()
+	now := noon
+	log := logOver(memstore.New(), "a")
+	l := cost.Open(log, "shop", cost.Budget{USD: 1, Tokens: 1000}, clock(&now))
+	most := cost.Amount{USD: .5, Tokens: 300, Calls: 1}
+	if err := l.Reserve(t.Context(), most); err != nil {
+		t.Fatal(err)
+	}
+	l.Settle(most, cost.Amount{USD: -5, Tokens: -7000, Calls: 1})
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cost.Spent(t.Context(), log, "shop", now); err != nil || got != (cost.Amount{Calls: 1}) {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 // TestLedgerOfADeadProcess: what was reserved and not settled counts as spent.
 func TestLedgerOfADeadProcess(t *testing.T) {
 	t.Parallel()
@@ -172,6 +230,12 @@ func TestEstimateHolds(t *testing.T) {
 	past := cost.Estimate(w)
 	if past.Steps != 200 || past.High.USD >= bounds.High.USD || past.Low.USD <= bounds.Low.USD || past.Low.Seconds <= 0 || past.High.Calls >= bounds.High.Calls {
 		t.Errorf("with a past %+v, without %+v", past, bounds)
+	}
+	w.Seen, w.Room = nil, [2]int{4000, 1500}
+	pieces := cost.Estimate(w)
+	// 1+2+1 at the least; 5+7+1 at the most, each twice, by gate and rewrite.
+	if pieces.Low.Calls != 4 || pieces.High.Calls != 4*13 || pieces.Low.PromptTokens <= bounds.Low.PromptTokens || pieces.High.PromptTokens <= bounds.High.PromptTokens {
+		t.Errorf("in pieces %+v, whole %+v", pieces, bounds)
 	}
 	if r := cost.Estimate(cost.Work{}); r != (cost.Range{}) {
 		t.Errorf("of nothing: %+v", r)

@@ -9,6 +9,9 @@ import (
 // Work is what is to be estimated: chunks that a stream will read.
 type Work struct {
 	Chunks []int // tokens of each, by the own count
+	// Room is the tokens of a chunk that one call can look at, beside the memory as it
+	// stands and beside a full one; 0: all of it.
+	Room [2]int
 	// Frame is what stands around a chunk in a gate prompt (instructions, question),
 	// by the own count, and Template what the server's chat template adds.
 	Frame, Template int
@@ -58,20 +61,35 @@ const (
 	shortReply = 12
 )
 
+// calls is how often a chunk of n tokens is looked at, at the least and at the most. It
+// is cut where a message or a line ends, so that a piece may be short; but a piece and
+// the next one together are more than the room, or they would be one.
+func (w *Work) calls(n int) (least, most int) {
+	in := func(room int) int {
+		if room <= 0 {
+			return 1
+		}
+		return max(1, (n+room-1)/room)
+	}
+	return in(w.Room[0]), 2*in(w.Room[1]) - 1
+}
+
 // Estimate gives the range. Low: every gate is closed, the memory stays as it is,
 // replies are the shortest. High: every gate is open, each call is made twice, the
-// memory is full and replies are the longest. Where enough steps of the same model
+// memory is full, so that long chunks are read in the most pieces, and replies are
+// the longest. Where enough steps of the same model
 // are known, its own rates take their place: the ends of the 95 % interval of its
 // update rate, and its replies' 5th and 95th percentile.
 func Estimate(w Work) Range {
 	var r Range
-	n := len(w.Chunks)
-	if n == 0 {
+	if len(w.Chunks) == 0 {
 		return r
 	}
-	text := 0
+	text, pieces := 0, [2]int{}
 	for _, t := range w.Chunks {
 		text += t
+		least, most := w.calls(t)
+		pieces[0], pieces[1] = pieces[0]+least, pieces[1]+most
 	}
 	open := [2]float64{0, 1}
 	reply := [2]float64{shortReply, float64(w.ReplyTokens)}
@@ -86,15 +104,15 @@ func Estimate(w Work) Range {
 	}
 	ends := [2]Bound{}
 	for i := range ends {
-		b := &ends[i]
-		calls := float64(n) * (1 + again[i])
-		prompt := (float64(text) + float64(n)*(float64(w.Frame)+mem[i])) * (1 + again[i]) * w.Factor[i]
+		b, n := &ends[i], float64(pieces[i])
+		calls := n * (1 + again[i])
+		prompt := (float64(text) + n*(float64(w.Frame)+mem[i])) * (1 + again[i]) * w.Factor[i]
 		prompt += calls * float64(w.Template)
 		completion := calls * reply[i]
 		b.USD = prompt*w.PromptUSD + completion*w.CompletionUSD
 		if w.Split {
-			opens := float64(n) * open[i] * (1 + again[i])
-			p := opens * ((float64(w.RewriteFrame)+mem[i]+float64(text)/float64(n))*w.Factor[i] + float64(w.Template))
+			opens := n * open[i] * (1 + again[i])
+			p := opens * ((float64(w.RewriteFrame)+mem[i]+float64(text)/n)*w.Factor[i] + float64(w.Template))
 			c := opens * reply[i]
 			calls += opens
 			prompt += p
@@ -105,7 +123,7 @@ func Estimate(w Work) Range {
 		b.PromptTokens, b.CompletionTokens = int64(math.Ceil(prompt)), int64(math.Ceil(completion))
 		if r.Steps > 0 {
 			q := [2]float64{.05, .95}[i]
-			b.Seconds = float64(n) * Quantile(w.Seen.latency, q) / 1000
+			b.Seconds = n * Quantile(w.Seen.latency, q) / 1000
 		}
 	}
 	r.Low, r.High = ends[0], ends[1]

@@ -30,16 +30,16 @@ func (c *Config) BudgetOf(project string) Budget {
 	return c.Budgets[DefaultBudget]
 }
 
-// budgets reads `budgets:`.
-func (c *Config) budgets(f strictyaml.File, n *strictyaml.Node) error {
+// budgets reads `budgets:`; inDollars is the first one that bounds dollars.
+func (c *Config) budgets(f strictyaml.File, n *strictyaml.Node) (inDollars *strictyaml.Node, err error) {
 	c.Budgets = map[string]Budget{}
-	return f.Each(n, "budgets", "a mapping of projects", func(k, v *strictyaml.Node) error {
+	err = f.Each(n, "budgets", "a mapping of projects", func(k, v *strictyaml.Node) error {
 		if !memory.ValidName(k.Value) {
 			return f.Fault(k, "default, or a project: [a-z0-9][a-z0-9._-]{0,62}", "budgets: %q is not a project name", k.Value)
 		}
 		var b Budget
 		err := f.Mapping(v, "a budget", strictyaml.Fields{
-			"usd": func(n *strictyaml.Node) (err error) { b.USD, err = dollars(f, n, "usd"); return err },
+			"usd": func(n *strictyaml.Node) (err error) { b.USD, err = dollars(f, n, "usd", aDay); return err },
 			"tokens": func(n *strictyaml.Node) (err error) {
 				t, err := number(f, n, "tokens", 1, maxTokensPerDay)
 				b.Tokens = int64(t)
@@ -49,9 +49,13 @@ func (c *Config) budgets(f strictyaml.File, n *strictyaml.Node) error {
 		if err == nil && b == (Budget{}) {
 			err = f.Fault(v, "usd: DOLLARS a day, tokens: NUMBER a day", "the budget of %s bounds nothing", k.Value)
 		}
+		if b.USD > 0 && inDollars == nil {
+			inDollars = k
+		}
 		c.Budgets[k.Value] = b
 		return err
 	})
+	return inDollars, err
 }
 
 // budgetFromEnv is MNEME_BUDGET_USD and MNEME_BUDGET_TOKENS, of every project.

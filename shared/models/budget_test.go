@@ -25,14 +25,14 @@ func TestBudgets(t *testing.T) {
 		"no bound":              {"shop: {}", "the budget of shop bounds nothing"},
 		"tokens that are none":  {"shop: {tokens: many}", `tokens must be a number`},
 		"an unknown field":      {"shop: {eur: 1}", `unknown field "eur"`},
-		"dollars below nothing": {"shop: {usd: -1}", "usd must be dollars"},
+		"dollars below nothing": {"shop: {usd: -1}", "usd must be dollars a day, not"},
 	} {
 		if _, err := models.Parse("models.yaml", []byte(whole+"budgets:\n  "+tc.budgets+"\n")); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	unpriced := strings.Replace(whole, "  qwen/qwen-2.5-72b-instruct: {p", "  another: {p", 1)
-	if _, err := models.Parse("models.yaml", []byte(unpriced+"budgets: {default: {usd: 1}}\n")); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "without the model's price") {
+	if _, err := models.Parse("models.yaml", []byte(unpriced+"budgets: {default: {usd: 1}}\n")); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "models.yaml:19: model qwen/qwen-2.5-72b-instruct: a budget in dollars bounds nothing without the model's price") || !strings.Contains(fault.HintOf(err), "prices") {
 		t.Errorf("no price: %v", err)
 	}
 	if _, err := models.Parse("models.yaml", []byte(unpriced+"budgets: {default: {tokens: 100000}}\n")); err != nil {

@@ -59,7 +59,7 @@ func (c *Config) Uses() []*Use {
 
 // choice reads the fields gate and rewrite of the file, or of a project in it;
 // done checks them once all fields are read.
-func choice(f strictyaml.File, into *Choice) (fields strictyaml.Fields, done func(*Config) error) {
+func choice(f strictyaml.File, into *Choice, prompts []string) (fields strictyaml.Fields, done func(*Config) error) {
 	nodes := map[string]*strictyaml.Node{}
 	none := false
 	fields = strictyaml.Fields{
@@ -68,12 +68,12 @@ func choice(f strictyaml.File, into *Choice) (fields strictyaml.Fields, done fun
 			if none = n.Kind == strictyaml.Scalar && n.Value == noGate; none {
 				return nil
 			}
-			into.Gate, err = use(f, n, "gate")
+			into.Gate, err = use(f, n, "gate", prompts)
 			return err
 		},
 		"rewrite": func(n *strictyaml.Node) (err error) {
 			nodes["rewrite"] = n
-			into.Rewrite, err = use(f, n, "rewrite")
+			into.Rewrite, err = use(f, n, "rewrite", prompts)
 			return err
 		},
 	}
@@ -101,7 +101,7 @@ func choice(f strictyaml.File, into *Choice) (fields strictyaml.Fields, done fun
 
 // projects reads the projects that have models of their own; done checks them
 // once all endpoints are read.
-func projects(f strictyaml.File, c *Config) (read func(*strictyaml.Node) error, done func(*Config) error) {
+func projects(f strictyaml.File, c *Config, prompts []string) (read func(*strictyaml.Node) error, done func(*Config) error) {
 	var checks []func(*Config) error
 	read = func(n *strictyaml.Node) error {
 		c.Projects = map[string]Choice{}
@@ -113,7 +113,7 @@ func projects(f strictyaml.File, c *Config) (read func(*strictyaml.Node) error, 
 				return f.Fault(k, "", "more than %d projects", maxProjects)
 			}
 			own := &Choice{}
-			fields, check := choice(f, own)
+			fields, check := choice(f, own, prompts)
 			if err := f.Mapping(v, "a project", fields); err != nil {
 				return err
 			}

@@ -39,6 +39,7 @@ package models
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -236,8 +237,9 @@ func (e *Endpoint) fill() error {
 	return nil
 }
 
-// Parse reads the file; name stands in errors as "name:line".
-func Parse(name string, data []byte) (c Config, err error) {
+// Parse reads the file; name stands in errors as "name:line". prompts are the versions
+// that prompt: may name; none: any.
+func Parse(name string, data []byte, prompts ...string) (c Config, err error) {
 	f := strictyaml.File{Name: name, Noun: "file", MaxBytes: MaxFileBytes}
 	root, err := f.Root(data)
 	if err != nil {
@@ -245,8 +247,9 @@ func Parse(name string, data []byte) (c Config, err error) {
 	}
 	c.Prices = map[string]Price{}
 	var general Choice
-	fields, checkGeneral := choice(f, &general)
-	readProjects, checkProjects := projects(f, &c)
+	fields, checkGeneral := choice(f, &general, prompts)
+	readProjects, checkProjects := projects(f, &c, prompts)
+	var parallel, inDollars *strictyaml.Node
 	all := strictyaml.Fields{
 		"endpoints": func(n *strictyaml.Node) error {
 			return f.Sequence(n, "endpoints", maxEndpoints, func(n *strictyaml.Node) error {
@@ -266,18 +269,22 @@ func Parse(name string, data []byte) (c Config, err error) {
 			return f.Each(n, "prices", "a mapping of models", func(k, v *strictyaml.Node) error {
 				var p Price
 				err := f.Mapping(v, "a price", strictyaml.Fields{
-					"prompt":     func(n *strictyaml.Node) (err error) { p.Prompt, err = dollars(f, n, "prompt"); return err },
-					"completion": func(n *strictyaml.Node) (err error) { p.Completion, err = dollars(f, n, "completion"); return err },
+					"prompt": func(n *strictyaml.Node) (err error) { p.Prompt, err = dollars(f, n, "prompt", aMillion); return err },
+					"completion": func(n *strictyaml.Node) (err error) {
+						p.Completion, err = dollars(f, n, "completion", aMillion)
+						return err
+					},
 				})
 				c.Prices[k.Value] = p
 				return err
 			})
 		},
 		"parallel": func(n *strictyaml.Node) (err error) {
+			parallel = n
 			c.Parallel, err = number(f, n, "parallel", 2, maxInFlight)
 			return err
 		},
-		"budgets": func(n *strictyaml.Node) error { return c.budgets(f, n) },
+		"budgets": func(n *strictyaml.Node) (err error) { inDollars, err = c.budgets(f, n); return err },
 	}
 	checkVectors := c.vectors(f, all)
 	if err := f.Mapping(root, "a file of models", all); err != nil {
@@ -290,9 +297,12 @@ func Parse(name string, data []byte) (c Config, err error) {
 		}
 	}
 	if err := c.wide(); err != nil {
-		return c, err
+		return c, f.Fault(parallel, fault.HintOf(err), "%v", err)
 	}
-	return c, c.priced()
+	if err := c.priced(); err != nil {
+		return c, f.Fault(inDollars, fault.HintOf(err), "%v", err)
+	}
+	return c, nil
 }
 
 // wide refuses gates side by side at an endpoint that takes fewer calls at a time:
@@ -356,14 +366,20 @@ func endpoint(f strictyaml.File, n *strictyaml.Node) (e Endpoint, err error) {
 	return e, nil
 }
 
-func use(f strictyaml.File, n *strictyaml.Node, what string) (*Use, error) {
+func use(f strictyaml.File, n *strictyaml.Node, what string, prompts []string) (*Use, error) {
 	u := Use{Window: DefaultWindow}
 	text := func(to *string, what string) func(*strictyaml.Node) error {
 		return func(n *strictyaml.Node) (err error) { *to, err = f.Text(n, what); return err }
 	}
 	err := f.Mapping(n, what, strictyaml.Fields{
 		"endpoint": text(&u.Endpoint, "endpoint"), "model": text(&u.Model, "model"), "adapter": text(&u.Adapter, "adapter"),
-		"prompt": text(&u.Prompt, "prompt"),
+		"prompt": func(n *strictyaml.Node) (err error) {
+			u.Prompt, err = f.Text(n, "prompt")
+			if err == nil && len(prompts) > 0 && !slices.Contains(prompts, u.Prompt) {
+				return f.Fault(n, "one of "+strings.Join(prompts, ", "), "prompt version %q is not known", u.Prompt)
+			}
+			return err
+		},
 		"window": func(n *strictyaml.Node) (err error) {
 			u.Window, err = number(f, n, "window", minWindow, maxWindow)
 			return err
@@ -387,14 +403,20 @@ func number(f strictyaml.File, n *strictyaml.Node, what string, low, high int) (
 	return i, nil
 }
 
-func dollars(f strictyaml.File, n *strictyaml.Node, what string) (float64, error) {
+// What dollars are for.
+const (
+	aMillion = "for a million tokens"
+	aDay     = "a day"
+)
+
+func dollars(f strictyaml.File, n *strictyaml.Node, what, of string) (float64, error) {
 	v, err := f.Text(n, what)
 	if err != nil {
 		return 0, err
 	}
 	d, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(d >= 0 && d < 1e6) {
-		return 0, f.Fault(n, "", "%s must be dollars for a million tokens, not %q", what, v)
+		return 0, f.Fault(n, "", "%s must be dollars %s, not %q", what, of, v)
 	}
 	return d, nil
 }

@@ -104,11 +104,13 @@ func TestRefused(t *testing.T) {
 		"a rewrite model alone":  {replace("gate:\n  endpoint: local\n  model: qwen2.5:3b-instruct\n  window: 16384\n", ""), "rewrite without gate"},
 		"nothing":                {"", "the file is empty"},
 		"a timeout that is none": {replace("in_flight: 8", "timeout: soon"), "models.yaml:11: timeout must be a duration"},
-		"too many calls at once": {replace("in_flight: 8", "in_flight: 100000"), "in_flight must be a number"},
+		"more side by side than the endpoint takes": {replace("gate:\n", "parallel: 9\ngate:\n"), "models.yaml:12: endpoint "},
+		"a wording that is none":                    {replace("  window: 16384", "  prompt: t9"), `models.yaml:15: prompt version "t9" is not known`},
+		"too many calls at once":                    {replace("in_flight: 8", "in_flight: 100000"), "in_flight must be a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := models.Parse("models.yaml", []byte(tc.file))
+			_, err := models.Parse("models.yaml", []byte(tc.file), "t1", "t2")
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}

@@ -40,7 +40,7 @@ func ModelsFromEnv(getenv func(string) string) (cfg models.Config, err error) {
 	} else if b, e := readAtMost(file, models.MaxFileBytes); e != nil {
 		err = e
 	} else {
-		cfg, err = models.Parse(file, b)
+		cfg, err = models.Parse(file, b, slices.Concat(gru.PromptVersions(false), gru.PromptVersions(true))...)
 	}
 	switch v := getenv("MNEME_ALLOW_URLS"); v {
 	case "1":
@@ -431,6 +431,9 @@ func (m *modelServers) plan(project string, pick *models.Pick) *gate.Plan {
 		p.Model.JSON = p.Model.JSON && s.Adapter == ""
 		p.Model.WindowTokens = min(p.Model.WindowTokens, s.Window)
 		r, ok := m.seen(s)
+		if ok && r.Window > 0 { // as decide takes it
+			p.Model.WindowTokens = min(p.Model.WindowTokens, int(float64(r.Window-r.TemplateTokens)/max(r.MostFactor, 1)))
+		}
 		p.Measured = p.Measured && ok && r.TokenFactor > 0
 		p.Model.TokenFactor = min(p.Model.TokenFactor, r.TokenFactor)
 		p.Model.MostFactor = max(p.Model.MostFactor, r.MostFactor)

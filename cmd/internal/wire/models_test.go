@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/gru"
 )
 
 // TestOllama is the whole program over a real Ollama with a small model: the
@@ -109,5 +110,22 @@ func TestModelsRefused(t *testing.T) {
 				t.Errorf("%v (%s)", err, fault.HintOf(err))
 			}
 		})
+	}
+}
+
+// TestUnknownWording: a prompt version that there is not is an error at its line, before
+// anything starts.
+func TestUnknownWording(t *testing.T) {
+	t.Parallel()
+	for version, ok := range map[string]bool{"t9": false, gru.PromptVersion: true, gru.PromptVersionJSON: true} {
+		file := filepath.Join(t.TempDir(), "models.yaml")
+		text := "endpoints: [{name: e, url: 'http://127.0.0.1:1'}]\ngate: {endpoint: e, model: m,\n  prompt: " + version + "}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := wire.ModelsFromEnv(func(k string) string { return map[string]string{"MNEME_MODELS": file}[k] })
+		if ok != (err == nil) || !ok && (!strings.Contains(err.Error(), "models.yaml:3: ") || !strings.Contains(fault.HintOf(err), gru.PromptVersion)) {
+			t.Errorf("%s: %v (%s)", version, err, fault.HintOf(err))
+		}
 	}
 }

@@ -75,7 +75,8 @@ type parts struct {
 	logger    *slog.Logger
 	publish   func(ctx context.Context, es ...ce.Event) error
 	calls     func() (policy, model int64)
-	stop      context.CancelCauseFunc // ends the process with an error
+	held      func(project, stream string) (reason, hint string) // learn.Config.Held
+	stop      context.CancelCauseFunc                            // ends the process with an error
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
@@ -97,7 +98,7 @@ type functions struct {
 }
 
 func (p *parts) newLearn() (*learn.Function, error) {
-	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Models: p.picks, Logger: p.logger, Publish: p.publish})
+	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Models: p.picks, Logger: p.logger, Publish: p.publish, Held: p.held})
 }
 
 func (p *parts) newGate() (*gate.Function, error) {
@@ -150,10 +151,11 @@ func (p *parts) newQuery() (*query.Function, error) {
 
 // all builds the five functions of one process.
 func (p *parts) all() (fs functions, err error) {
-	if fs.learn, err = p.newLearn(); err != nil {
+	if fs.gate, err = p.newGate(); err != nil {
 		return fs, err
 	}
-	if fs.gate, err = p.newGate(); err != nil {
+	p.held = fs.gate.Held // an embedder that waits holds no job: its part is decided without vectors
+	if fs.learn, err = p.newLearn(); err != nil {
 		return fs, err
 	}
 	if fs.embed, err = p.newEmbed(); err != nil {

@@ -181,7 +181,7 @@ func (c *Client) attempt(ctx context.Context, class Class, method string, u *url
 		return answer{}, again, e
 	}
 	defer resp.Body.Close()
-	data, err := c.read(resp.Body, cancel)
+	data, err := c.read(resp.Body, c.most(class), cancel)
 	if err != nil {
 		if e := c.ended(ctx, own, class); e != nil {
 			return answer{}, false, e
@@ -195,9 +195,23 @@ func (c *Client) attempt(ctx context.Context, class Class, method string, u *url
 	return answer{resp.StatusCode, resp.Header, data}, false, nil
 }
 
-// read takes the body whole, up to the cap, and ends the attempt when it falls
+// chatBytes bounds the answer of a chat: replies are of 2,048 tokens at the most, each
+// with ten alternatives of some 130 bytes where log-probabilities are asked for, which
+// is 3 MiB; a thought of as many again fits too. A server that ignores the bound of a
+// reply must not fill the memory.
+const chatBytes = 8 << 20
+
+// most is how many bytes an answer may have.
+func (c *Client) most(class Class) int64 {
+	if class == Chat {
+		return min(c.c.MaxBodyBytes, chatBytes)
+	}
+	return c.c.MaxBodyBytes
+}
+
+// read takes the body whole, up to most, and ends the attempt when it falls
 // silent. Until its first byte the server thinks, also one that has sent headers.
-func (c *Client) read(r io.Reader, cancel context.CancelCauseFunc) ([]byte, error) {
+func (c *Client) read(r io.Reader, most int64, cancel context.CancelCauseFunc) ([]byte, error) {
 	silence := time.AfterFunc(math.MaxInt64, func() { cancel(errStall) })
 	defer silence.Stop()
 	var out bytes.Buffer
@@ -209,8 +223,8 @@ func (c *Client) read(r io.Reader, cancel context.CancelCauseFunc) ([]byte, erro
 			out.Write(buf[:n])
 		}
 		switch {
-		case int64(out.Len()) > c.c.MaxBodyBytes:
-			return nil, fault.At(fault.Unavailable, c.c.Name, "", "the answer has more than %d bytes", c.c.MaxBodyBytes)
+		case int64(out.Len()) > most:
+			return nil, fault.At(fault.Unavailable, c.c.Name, "", "the answer has more than %d bytes", most)
 		case err == io.EOF:
 			return out.Bytes(), nil
 		case err != nil:

@@ -85,7 +85,7 @@ type Config struct {
 	// asked again here: the error carries what it asked for.
 	MaxPause time.Duration
 
-	MaxBodyBytes int64 // of an answer; default 64 MiB
+	MaxBodyBytes int64 // of an answer; default 64 MiB, of a chat never over 8
 }
 
 const (

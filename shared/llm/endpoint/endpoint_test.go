@@ -405,6 +405,21 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestHugeChat: a server that ignores the bound of a reply is cut off early; vectors
+// need the room.
+func TestHugeChat(t *testing.T) {
+	t.Parallel()
+	const n = 9 << 20
+	for class, ok := range map[endpoint.Class]bool{endpoint.Chat: false, endpoint.Embed: true} {
+		s := llmtest.New(t)
+		s.Play(llmtest.Huge(n))
+		b, err := open(t, s, nil).Post(t.Context(), class, "api/x", ask{"small", prompt})
+		if ok && (err != nil || len(b) != n) || !ok && !fault.Is(err, fault.Unavailable) {
+			t.Errorf("class %d: %d bytes, %v", class, len(b), err)
+		}
+	}
+}
+
 func TestHugeBody(t *testing.T) {
 	t.Parallel()
 	s := llmtest.New(t)
