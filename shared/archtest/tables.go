@@ -57,12 +57,14 @@ var Ranks = map[string]int{
 	"shared/llm/ollama":            4,
 	"shared/llm/openaiapi":         4,
 	"shared/eventlog":              4,
-	"shared/export":                4,
 	"shared/preflight":             4,
-	"shared/vault":                 4,
 
 	"shared/catalog":    5,
 	"shared/cost":       5,
+	"shared/export":     5,
+	"shared/labels":     5,
+	"shared/skill":      5,
+	"shared/vault":      5,
 	"shared/projection": 5,
 	"shared/replay":     5,
 	"shared/scrub":      5,
@@ -97,6 +99,9 @@ var Siblings = map[string][]string{
 	"shared/llm/embedding":     {"shared/llm"},
 	"shared/llm/endpoint":      {"shared/llm"},
 	"shared/scrub":             {"shared/projection"},
+	"shared/export":            {"shared/labels", "shared/catalog", "shared/replay"},
+	"shared/vault":             {"shared/catalog", "shared/replay"},
+	"shared/skill":             {"shared/catalog", "shared/replay"},
 }
 
 // Adapters are the packages that bind a port to one implementation. Only

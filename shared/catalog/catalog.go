@@ -287,6 +287,21 @@ func (c *Catalog) readAdhoc(ctx context.Context, key string) (a Adhoc, err error
 	return a, nil
 }
 
+// Synthesis is the stream of the project's synthesis (L2); ok is false where its
+// question file asks for none. Its name follows from the wording alone.
+func (c *Catalog) Synthesis(ctx context.Context, project string) (s Stream, ok bool, err error) {
+	set, _, err := c.Questions(ctx, project)
+	if err != nil || set.Synthesis == nil {
+		return Stream{}, false, err
+	}
+	return synthesisOf(set), true, nil
+}
+
+func synthesisOf(set questions.Set) Stream {
+	q := set.Synthesis
+	return Stream{Name: q.Stream(), QueryID: q.ID, Question: q.Question, ExitGate: q.ExitGate, BudgetTokens: StandingBudget}
+}
+
 // Stream finds one stream of the project by name; fault.NotFound when neither
 // the question file nor a request asks it any more.
 func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, error) {
@@ -309,6 +324,9 @@ func (c *Catalog) Stream(ctx context.Context, project, name string) (Stream, err
 		if st := s.Of(q); st.Name == name {
 			return st, nil
 		}
+	}
+	if set.Synthesis != nil && set.Synthesis.Stream() == name {
+		return synthesisOf(set), nil
 	}
 	return Stream{}, fault.New(fault.NotFound, "project %s asks no question with stream %s", project, name)
 }

@@ -19,6 +19,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
 
@@ -40,6 +41,9 @@ const (
 	Projected        Type = "dev.mneme.projected.v1"
 	RebuildRequested Type = "dev.mneme.rebuild.requested.v1"
 	SweepRequested   Type = "dev.mneme.sweep.requested.v1"
+
+	SynthesisRequested Type = "dev.mneme.synthesis.requested.v1"
+	ExportRequested    Type = "dev.mneme.export.requested.v1"
 )
 
 // Ping is the type of Knative's cron source; its extension `mnemejob` says
@@ -64,7 +68,13 @@ type Part struct {
 	Source  memory.SHA `json:"source"`
 }
 
-// Project is the data of QuestionsChanged and RebuildRequested.
+// Export is the data of ExportRequested: the runs that ended on a day, UTC.
+type Export struct {
+	Tenant string `json:"tenant"`
+	Day    string `json:"day"` // 2026-01-31
+}
+
+// Project is the data of QuestionsChanged, SynthesisRequested and RebuildRequested.
 type Project struct {
 	Tenant  string `json:"tenant"`
 	Project string `json:"project"`
@@ -108,7 +118,8 @@ func (d Stream) scope() (tenant, project, subject string) {
 func (d Segment) scope() (tenant, project, subject string) {
 	return d.Tenant, d.Project, d.Tenant + "/" + d.Project + "/" + d.Stream
 }
-func (d Sweep) scope() (tenant, project, subject string) { return d.Tenant, "", d.Tenant }
+func (d Sweep) scope() (tenant, project, subject string)  { return d.Tenant, "", d.Tenant }
+func (d Export) scope() (tenant, project, subject string) { return d.Tenant, "", d.Tenant }
 
 // Data is one of the data shapes of this package.
 type Data interface {
@@ -127,6 +138,9 @@ var handledBy = map[Type][]string{
 	RebuildRequested: {"project"},
 	SweepRequested:   {"learn", "gate", "embed", "project"},
 	Projected:        {},
+
+	SynthesisRequested: {"gate"},
+	ExportRequested:    {"project"},
 }
 
 // Types lists every event type, sorted.
@@ -218,6 +232,13 @@ func validate(d any) error {
 	case Sweep:
 		if !memory.ValidName(d.Tenant) {
 			return fault.New(fault.Invalid, "tenant %q is not a name", d.Tenant)
+		}
+	case Export:
+		if !memory.ValidName(d.Tenant) {
+			return fault.New(fault.Invalid, "tenant %q is not a name", d.Tenant)
+		}
+		if _, err := time.Parse(time.DateOnly, d.Day); err != nil {
+			return fault.New(fault.Invalid, "day %q is not one, as 2026-01-31 is", d.Day)
 		}
 	}
 	return nil

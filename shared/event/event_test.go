@@ -85,6 +85,7 @@ func TestHandlers(t *testing.T) {
 		event.ObjectCreated: "learn", event.ChunksReady: "gate project", event.QuestionsChanged: "gate", event.RunRequested: "gate",
 		event.RunContinued: "gate", event.RunEnded: "embed gate", event.VectorsReady: "project", event.Projected: "",
 		event.RebuildRequested: "project", event.SweepRequested: "learn gate embed project",
+		event.SynthesisRequested: "gate", event.ExportRequested: "project",
 	}
 	if len(event.Types()) != len(want) {
 		t.Errorf("%d types, want %d", len(event.Types()), len(want))

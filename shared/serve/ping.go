@@ -12,7 +12,7 @@ import (
 
 // fromPing is the event that a tick of Knative's cron source stands for, and
 // every other event as it is. The extension mnemejob names the job ("sweep",
-// "rebuild"); the scope comes from the source's own data, {"tenant", "project"},
+// "rebuild", "synthesis", "export"); the scope comes from the source's own data, {"tenant", "project"},
 // or else from the extensions. A tick has a random id, so the new id comes from
 // the content, as everywhere.
 func fromPing(e ce.Event) (ce.Event, error) {
@@ -44,8 +44,16 @@ func fromPing(e ce.Event) (ce.Event, error) {
 		out = event.New(event.SweepRequested, "ping", event.Sweep{Tenant: scope.Tenant, At: at.UTC().Format(time.RFC3339Nano)})
 	case "rebuild":
 		out = event.New(event.RebuildRequested, "ping", event.Project{Tenant: scope.Tenant, Project: scope.Project})
+	case "synthesis":
+		out = event.New(event.SynthesisRequested, "ping", event.Project{Tenant: scope.Tenant, Project: scope.Project})
+	case "export": // the day before the tick's: the one that is over
+		at := e.Time()
+		if at.IsZero() {
+			at = time.Now()
+		}
+		out = event.New(event.ExportRequested, "ping", event.Export{Tenant: scope.Tenant, Day: at.UTC().AddDate(0, 0, -1).Format(time.DateOnly)})
 	default:
-		return ce.Event{}, fault.At(fault.Invalid, "ping extension "+extJob, "name sweep or rebuild", "job %q is not known", job)
+		return ce.Event{}, fault.At(fault.Invalid, "ping extension "+extJob, "name sweep, rebuild, synthesis or export", "job %q is not known", job)
 	}
 	carry(&out, e)
 	return out, nil
