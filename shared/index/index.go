@@ -86,6 +86,11 @@ type Batch struct {
 	Space   string // memory.SpaceID; empty where there are no vectors (raw)
 	Seq     int64  // from 1
 	Nodes   []Node
+	// Replace puts the nodes in the place of all that the stream stated before: a run
+	// of a synthesis starts from nothing, and how many went before depends on when each
+	// was triggered, so that they must leave no row. Where another space has applied
+	// the stream past Seq, the nodes are outdated and none is stored.
+	Replace bool
 	// Vectors by passage id, all of the space's dimension. A passage without
 	// one is found by the lexical leg alone. A vector whose passage is not one
 	// of the stored node's is ignored: a node that stands already keeps the

@@ -14,7 +14,8 @@
 // the scorch index of levels L0 to L2, …/raw that of level raw. One index a
 // project: statistics of texts that a caller may not see never touch a score,
 // and wiping a project removes a folder. Internal keys: "applied/<stream>\n<space>"
-// (decimal) and "tokens" (decimal, words of all passages).
+// (decimal), "tokens" (decimal, words of all passages) and "stands/<stream>" (8 bytes
+// seq, then 32 bytes a node: what a replacing batch of the stream put in).
 package bleveindex
 
 import (

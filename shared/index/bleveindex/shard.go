@@ -188,12 +188,19 @@ func (s *shard) apply(st *stemmer, b *index.Batch) error {
 		return err
 	}
 	batch := bleve.NewBatch()
+	if b.Replace {
+		removed, err := replace(batch, snap, b)
+		if err != nil {
+			return err
+		}
+		tokens -= removed
+	}
 	current := index.Succession(b.Nodes)
 	for _, n := range merged(b.Nodes) {
 		if now, memory := current[n.ID]; memory && !now {
 			continue // stated and replaced within the batch
 		}
-		added, err := addNode(batch, snap, st, &n)
+		added, err := addNode(batch, snap, st, &n, b.Replace)
 		if err != nil {
 			return err
 		}
@@ -231,15 +238,19 @@ func merged(nodes []index.Node) []index.Node {
 
 // addNode puts the node's passages into the batch and gives the words they add
 // to the index. A node that stands keeps its passages and gains times; with
-// nothing new it is left alone.
-func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *index.Node) (int64, error) {
+// nothing new it is left alone. anew says that what stands of it goes.
+func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *index.Node, anew bool) (int64, error) {
 	var times []int64
 	for _, o := range n.Occurrences {
 		times = append(times, index.Nano(o.Place.Time))
 	}
-	was, stands, err := stored(snap, n.ID, 0)
-	if err != nil {
-		return 0, err
+	var was storedPart
+	stands := false
+	if !anew { // else what stood is taken out by the same batch
+		var err error
+		if was, stands, err = stored(snap, n.ID, 0); err != nil {
+			return 0, err
+		}
 	}
 	all := slices.Concat(was.times, times)
 	slices.Sort(all)
@@ -260,6 +271,37 @@ func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *ind
 		}
 		batch.Update(doc)
 	}
+	return words, nil
+}
+
+func standsKey(stream string) string { return "stands/" + stream }
+
+// replace takes out what the last replacing batch of the stream put in, and gives the
+// words that leave; see index.Batch. The batch keeps no node where another space is
+// past it.
+func replace(batch *bleve.Batch, snap *scorch.IndexSnapshot, b *index.Batch) (words int64, err error) {
+	key := []byte(standsKey(b.Stream))
+	was, err := snap.GetInternal(key)
+	if err != nil {
+		return 0, fault.As(fault.Unavailable, err)
+	}
+	if len(was) >= 8 && int64(binary.BigEndian.Uint64(was)) > b.Seq {
+		b.Nodes = nil
+		return 0, nil
+	}
+	for ids := was[min(8, len(was)):]; len(ids) >= 32; ids = ids[32:] {
+		n, err := dropNode(batch, snap, sha(ids[:32]))
+		if err != nil {
+			return 0, err
+		}
+		words += n
+	}
+	now := binary.BigEndian.AppendUint64(nil, uint64(b.Seq))
+	for i := range b.Nodes {
+		a := array(b.Nodes[i].ID)
+		now = append(now, a[:]...)
+	}
+	batch.SetInternal(key, now)
 	return words, nil
 }
 

@@ -108,6 +108,23 @@ func Embed(text string) []float32 {
 	return v
 }
 
+// syntheses are the runs of one synthesis, the fourth as the first, and an empty one
+// among them.
+func syntheses() []index.Batch {
+	const s = "_synthesis@44444444"
+	below := memory.SumString("a memory")
+	run := func(text string, t int) index.Batch {
+		b := Batch(1, Memory(Project, s, memory.L2, text, t, below))
+		b.Replace = true
+		return b
+	}
+	none := index.Batch{Tenant: Tenant, Project: Project, Stream: s, Space: Space, Replace: true}
+	return []index.Batch{
+		run("Serves on port 8080 behind the proxy.", 2), run("Serves on port 9090. The queue holds five jobs.", 4), none,
+		run("Serves on port 8080 behind the proxy.", 6),
+	}
+}
+
 // Story is a set of streams of batches that covers what a projection meets:
 // two projects, two question streams, raw rows, texts said again, a decision
 // replaced, one taken back, one replaced by an older stream, L1 and L2. By

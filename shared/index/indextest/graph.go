@@ -191,6 +191,60 @@ func RunGraph(t *testing.T, open func(t *testing.T) index.Graph) {
 			t.Errorf("check: %v, %v", problems, err)
 		}
 	})
+	t.Run("a run of a synthesis leaves nothing of those before", func(t *testing.T) {
+		t.Parallel()
+		g, ref := fresh(t), fresh(t)
+		runs := syntheses()
+		for i, b := range runs {
+			b.Seq = int64(i + 1)
+			if i == 1 { // what was loaded into memory must follow
+				if _, err := g.SearchDense(t.Context(), Space, Embed("port"), everything(), 5); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := g.Apply(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			b.Replace = false
+			if b.Seq = 1; i == len(runs)-1 {
+				if err := ref.Apply(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		want, counts, err := ref.Hash(t.Context(), Tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, c, err := g.Hash(t.Context(), Tenant)
+		if err != nil || got != want || c != counts {
+			t.Errorf("%s %+v %v, want %s %+v", got.Short(), c, err, want.Short(), counts)
+		}
+		f := everything()
+		f.Since, f.Levels = Epoch.AddDate(-9, 0, 0), []memory.Level{memory.L2}
+		for _, q := range []string{"port", "queue"} {
+			a, errA := g.SearchDense(t.Context(), Space, Embed(q), f, 9)
+			b, errB := ref.SearchDense(t.Context(), Space, Embed(q), f, 9)
+			if d := cmp.Diff(b, a, near); d != "" || errA != nil || errB != nil {
+				t.Errorf("%q: %v %v (-last alone +replaced):\n%s", q, errA, errB, d)
+			}
+		}
+		// Another space that is filled later passes over the outdated runs.
+		for i, b := range runs {
+			b.Seq, b.Space = int64(i+1), "second"
+			if err := g.Apply(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			if got, _, err := g.Hash(t.Context(), Tenant); err != nil || got != want {
+				t.Errorf("run %d in a second space: %s %v, want %s", i+1, got.Short(), err, want.Short())
+			}
+		}
+		hits, err := g.SearchDense(t.Context(), "second", Embed("port"), f, 9)
+		first, errFirst := g.SearchDense(t.Context(), Space, Embed("port"), f, 9)
+		if d := cmp.Diff(first, hits, near); d != "" || err != nil || errFirst != nil || len(hits) == 0 {
+			t.Errorf("%v %v (-first +second space):\n%s", err, errFirst, d)
+		}
+	})
 	t.Run("bad queries", func(t *testing.T) {
 		t.Parallel()
 		g := fresh(t)

@@ -50,6 +50,21 @@ func (l *Lexical) Apply(_ context.Context, b index.Batch) error {
 	if b.Seq != l.applied[at]+1 {
 		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, l.applied[at])
 	}
+	if b.Replace {
+		var ahead int64
+		for p, seq := range l.applied {
+			if p.tenant == b.Tenant && p.project == b.Project && p.stream == b.Stream && p.space != b.Space {
+				ahead = max(ahead, seq)
+			}
+		}
+		if ahead > b.Seq {
+			b.Nodes = nil
+		} else if ahead < b.Seq {
+			maps.DeleteFunc(l.nodes, func(_ memory.SHA, n index.Node) bool {
+				return n.Tenant == b.Tenant && n.Project == b.Project && n.Stream == b.Stream
+			})
+		}
+	}
 	for _, n := range b.Nodes {
 		n = index.Normal(n)
 		if stored, ok := l.nodes[n.ID]; ok {
@@ -273,6 +288,42 @@ func RunLexical(t *testing.T, open func(t *testing.T) index.Lexical) {
 			if got := found(); len(got) != 1 || got[0] != step.want {
 				t.Errorf("after batch %d: %v, want %s alone", i+1, got, step.want)
 			}
+		}
+	})
+	t.Run("a run of a synthesis leaves nothing of those before", func(t *testing.T) {
+		t.Parallel()
+		l, ref := fresh(t), fresh(t)
+		runs := syntheses()
+		for i, b := range runs {
+			b.Seq = int64(i + 1)
+			if err := l.Apply(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			b.Replace = false
+			if b.Seq = 1; i == len(runs)-1 {
+				if err := ref.Apply(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, space := range []string{Space, "second"} { // the second passes over the outdated runs
+			for i, b := range runs {
+				b.Seq, b.Space = int64(i+1), space
+				if err := l.Apply(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+				for _, q := range []string{"port 8080", "queue", "9090"} {
+					got, errA := l.Search(t.Context(), q, everything(), 9)
+					want, errB := ref.Search(t.Context(), q, everything(), 9)
+					if d := gocmp.Diff(want, got, near); d != "" || errA != nil || errB != nil {
+						t.Errorf("%q: %v %v (-last alone +replaced):\n%s", q, errA, errB, d)
+					}
+				}
+			}
+		}
+		got, errA := l.Passages(t.Context(), Tenant)
+		if want, errB := ref.Passages(t.Context(), Tenant); got != want || errA != nil || errB != nil || want == 0 {
+			t.Errorf("%d passages, want %d (%v %v)", got, want, errA, errB)
 		}
 	})
 	t.Run("an empty scope sees nothing", func(t *testing.T) {

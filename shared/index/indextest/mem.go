@@ -65,6 +65,9 @@ func (g *Graph) Apply(_ context.Context, b index.Batch) error {
 	if b.Seq != g.applied[at]+1 {
 		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, g.applied[at])
 	}
+	if b.Replace && !g.replace(&b) {
+		b.Nodes = nil
+	}
 	for _, n := range b.Nodes {
 		n = index.Normal(n)
 		g.retire(&n, b.Space)
@@ -92,6 +95,32 @@ func (g *Graph) Apply(_ context.Context, b index.Batch) error {
 	}
 	g.applied[at] = b.Seq
 	return nil
+}
+
+// replace takes out what the stream stated before b; false where b is outdated.
+func (g *Graph) replace(b *index.Batch) bool {
+	var ahead int64
+	for p, seq := range g.applied {
+		if p.tenant == b.Tenant && p.project == b.Project && p.stream == b.Stream && p.space != b.Space {
+			ahead = max(ahead, seq)
+		}
+	}
+	if ahead >= b.Seq {
+		return ahead == b.Seq
+	}
+	for id, n := range g.nodes {
+		if n.Tenant != b.Tenant || n.Project != b.Project || n.Stream != b.Stream {
+			continue
+		}
+		delete(g.nodes, id)
+		maps.DeleteFunc(g.vectors, func(k vectorKey, _ []float32) bool {
+			return slices.ContainsFunc(n.Passages, func(p index.Passage) bool { return p.ID == k.passage })
+		})
+		for of, edges := range g.by {
+			g.by[of] = slices.DeleteFunc(edges, func(e edge) bool { return e.by == id })
+		}
+	}
+	return true
 }
 
 // retire takes the vectors of the memories that n replaces out of a space.

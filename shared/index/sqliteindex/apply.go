@@ -50,6 +50,9 @@ func (ix *Index) Apply(ctx context.Context, b index.Batch) (err error) {
 		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, seq)
 	}
 	w := &writer{ctx: ctx, tx: tx, b: &b, space: sp}
+	if b.Replace {
+		w.replace()
+	}
 	for i := range b.Nodes {
 		if err := w.node(index.Normal(b.Nodes[i])); err != nil {
 			return err
@@ -127,6 +130,45 @@ type writer struct {
 	rows    []denseRow
 	times   []denseTime
 	retired []int64 // node.row of memories that the batch replaces
+	removed []int64 // node.row of nodes that are gone: the numbers may be used again
+}
+
+// replace takes the stream's nodes out before those of the batch come in; see
+// index.Batch. The batch keeps no node where another space is past it.
+func (w *writer) replace() {
+	b := w.b
+	ahead := w.row(`SELECT coalesce(max(seq), 0) FROM applied WHERE tenant = ? AND project = ? AND stream = ? AND space <> ?`, b.Tenant, b.Project, b.Stream, b.Space)
+	switch {
+	case w.err != nil || ahead == b.Seq:
+		return // the rows that stand are these
+	case ahead > b.Seq:
+		b.Nodes = nil
+		return
+	}
+	rows, err := w.tx.QueryContext(w.ctx, `SELECT row FROM node WHERE tenant = ? AND project = ? AND level = 'L2' AND stream = ?`, b.Tenant, b.Project, b.Stream)
+	if err != nil {
+		w.err = err
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var row int64
+		if w.err = rows.Scan(&row); w.err != nil {
+			return
+		}
+		w.removed = append(w.removed, row)
+	}
+	if w.err = rows.Err(); w.err != nil {
+		return
+	}
+	rows.Close()
+	for _, row := range w.removed {
+		w.exec(`DELETE FROM vector WHERE passage IN (SELECT row FROM passage WHERE node = ?)`, row)
+		w.exec(`DELETE FROM passage WHERE node = ?`, row)
+		w.exec(`DELETE FROM occurrence WHERE node = ?`, row)
+		w.exec(`DELETE FROM edge WHERE child = (SELECT id FROM node WHERE row = ?)`, row)
+		w.exec(`DELETE FROM node WHERE row = ?`, row)
+	}
 }
 
 func (w *writer) stmt(query string) *sql.Stmt {

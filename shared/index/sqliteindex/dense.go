@@ -183,6 +183,10 @@ func (ix *Index) loaded(tenant, space string, w *writer) {
 			continue
 		}
 		d.mu.Lock()
+		for _, row := range w.removed {
+			d.retire(row)
+			delete(d.times, row)
+		}
 		if key.name == space {
 			for _, row := range w.retired {
 				d.retire(row)
