@@ -400,12 +400,28 @@ func (w *World) Streams(project string) []string {
 func Wording(id string) string { return "What is known about " + id + "?" }
 
 // Ask sets the project's standing questions to one for each id.
-func (w *World) Ask(project string, ids ...string) {
+func (w *World) Ask(project string, ids ...string) { w.ask(project, "", ids) }
+
+// SynthesisWording is the question that AskUp asks one level up.
+const SynthesisWording = "What must a newcomer know?"
+
+// AskUp is Ask with a synthesis, which acts on its exit gate where exit says so. It
+// returns the synthesis' stream.
+func (w *World) AskUp(project string, exit bool, ids ...string) string {
+	w.ask(project, fmt.Sprintf("synthesis:\n  question: %s\n  exit_gate: %v\n", SynthesisWording, exit), ids)
+	return memory.StreamName(memory.SynthesisID, SynthesisWording)
+}
+
+func (w *World) ask(project, synthesis string, ids []string) {
 	w.T.Helper()
 	set := "project: " + project + "\nqueries:\n"
 	for _, id := range ids {
 		set += fmt.Sprintf("  - id: %s\n    question: %s\n", id, Wording(id))
 	}
+	if len(ids) == 0 {
+		set = "project: " + project + "\nqueries: []\n"
+	}
+	set += synthesis
 	key := "config/" + Tenant + "/" + project + "/questions.yaml"
 	if _, err := w.Bucket.Put(w.T.Context(), key, []byte(set)); err != nil {
 		w.T.Fatal(err)

@@ -147,6 +147,15 @@ func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, e
 		}
 		e.Estimate = r
 	}
+	if b.Query == "" && len(streams) > 0 {
+		up, ok, err := f.cfg.Catalog.Synthesis(ctx, b.Project)
+		if err != nil {
+			return e, err
+		}
+		if ok {
+			e.Estimate = e.Estimate.Plus(upward(plan, up, len(streams), seen, f.cfg.Count))
+		}
+	}
 	if f.cfg.Budget != nil {
 		if d := f.cfg.Budget(b.Project); !d.None() {
 			spent, err := cost.Spent(ctx, f.cfg.Log, b.Project, f.cfg.Now())
@@ -157,6 +166,20 @@ func (f *Function) estimate(ctx context.Context, b estimateRequest) (Estimate, e
 		}
 	}
 	return e, nil
+}
+
+// upward is what the synthesis may take: nothing where no memory changes, else a run
+// over all of them, each as large as it may be. Parts that are learned one after
+// another may each lead to one.
+func upward(plan *Plan, s catalog.Stream, questions int, seen *cost.Figures, count func(string) int) cost.Range {
+	sizes := make([]int, questions)
+	for i := range sizes {
+		sizes[i] = catalog.StandingBudget
+	}
+	cfg := &gru.Config{Question: s.Question, BudgetTokens: s.BudgetTokens, Count: count, Model: &plan.Model}
+	r := cost.Estimate(work(cfg, plan, sizes, 0, seen))
+	r.Low = cost.Bound{}
+	return r
 }
 
 // admittedChunks are the sizes of all chunks of a project, in tokens.

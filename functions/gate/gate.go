@@ -29,6 +29,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
+	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/preflight"
@@ -41,6 +42,8 @@ type Config struct {
 	Log     *eventlog.Log
 	Catalog *catalog.Catalog
 	Policy  gru.Policy
+	// Synthesis decides one level up where no model does; absent: the built-in one.
+	Synthesis gru.Policy
 	// Models says which models decide in a project; nil, or nil for the project:
 	// Policy decides. A project whose models cannot be used is an error that says
 	// why, and nothing of it is decided meanwhile.
@@ -124,6 +127,9 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Log == nil || cfg.Catalog == nil || cfg.Policy == nil || cfg.Count == nil {
 		return nil, fault.New(fault.Internal, "gate: a dependency is missing")
 	}
+	if cfg.Synthesis == nil {
+		cfg.Synthesis = extractpolicy.Synthesis{}
+	}
 	if cfg.Lease == 0 {
 		cfg.Lease = 60 * time.Second
 	}
@@ -192,8 +198,17 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		}
 		return f.run(ctx, d.Project, d.Stream)
 	case event.RunEnded:
-		_, err := event.DecodeFor[event.Stream](e, f.cfg.Tenant)
-		return nil, err // synthesis follows from here with its own issue
+		d, err := event.DecodeFor[event.Stream](e, f.cfg.Tenant)
+		if err != nil || synthesizes(d.Stream) || strings.HasPrefix(d.Stream, "adhoc-") {
+			return nil, err
+		}
+		return f.synthesisOf(ctx, d.Project)
+	case event.SynthesisRequested:
+		d, err := event.DecodeFor[event.Synthesis](e, f.cfg.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		return f.synthesize(ctx, d.Project, false)
 	case event.SweepRequested:
 		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
@@ -211,9 +226,7 @@ func (f *Function) request(ctx context.Context, project string) ([]ce.Event, err
 	}
 	out := make([]ce.Event, 0, len(behind))
 	for _, b := range behind {
-		out = append(out, event.New(event.RunRequested, f.Name(), event.Stream{
-			Tenant: f.cfg.Tenant, Project: project, Stream: b.stream.Name, Seq: b.cursor.Head.Seq,
-		}))
+		out = append(out, f.wanted(project, &b))
 	}
 	return out, nil
 }
@@ -224,7 +237,7 @@ type behindStream struct {
 }
 
 // behind lists the streams whose cursor has not reached the admit stream, and
-// moves the serving pointer of those that have.
+// moves the serving pointer of those that have. The synthesis is behind when it is due.
 func (f *Function) behind(ctx context.Context, project string) ([]behindStream, error) {
 	if _, ok := f.pauses.Of(project); ok {
 		return nil, nil
@@ -246,6 +259,7 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 		return nil, err
 	}
 	var out []behindStream
+	standing := false // one of them is behind: the synthesis waits for it
 	for _, s := range streams {
 		if _, ok := f.done.Load(project + "/" + s.Name); ok {
 			continue
@@ -269,11 +283,20 @@ func (f *Function) behind(ctx context.Context, project string) ([]behindStream, 
 		}
 		if again || c.State.Admit < target(s, head.Seq) {
 			out = append(out, behindStream{s, c})
+			standing = standing || s.Only == 0
 		} else if s.Only == 0 && head.Seq > 0 && serving.Serving[s.QueryID] != s.Name {
 			if err := f.cfg.Catalog.CaughtUp(ctx, project, s.QueryID, s.Name); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if standing {
+		return out, nil
+	}
+	if b, due, err := f.due(ctx, project); err != nil {
+		return nil, err
+	} else if due {
+		out = append(out, b)
 	}
 	return out, nil
 }
@@ -357,15 +380,6 @@ var errSlice = errors.New("slice is over")
 // run is one slice of one stream.
 func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event, err error) {
 	defer fault.Wrap(&err, "run %s/%s", project, name)
-	if _, paused := f.pauses.Of(project); paused && !strings.HasPrefix(name, "adhoc-") {
-		return nil, nil // the sweep after its end asks again
-	}
-	key := project + "/" + name
-	if _, busy := f.running.LoadOrStore(key, struct{}{}); busy {
-		return nil, nil // the slice in progress reads the admit stream once more at its end
-	}
-	idle := sync.OnceFunc(func() { f.running.Delete(key) })
-	defer idle()
 	stream, err := f.cfg.Catalog.Stream(ctx, project, name)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil // the question was removed or reworded meanwhile
@@ -373,66 +387,17 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	if err != nil {
 		return nil, err
 	}
-	if refused, err := f.refused(ctx, project, stream); err != nil || refused {
-		return nil, err
+	if synthesizes(name) {
+		return f.synthesize(ctx, project, false)
 	}
-	lease, err := f.cfg.Log.Acquire(ctx, f.cfg.Tenant+"/"+key, f.cfg.Lease)
-	if errors.Is(err, eventlog.ErrHeld) {
-		return nil, nil // the holder asks again when it is done
-	}
-	if err != nil {
-		return nil, err
-	}
-	released := false
-	release := func() error {
-		if released {
-			return nil
-		}
-		released = true
-		return lease.Release(context.WithoutCancel(ctx))
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	defer f.keep(ctx, lease)()
-
-	deadline := f.cfg.Now().Add(f.cfg.Slice)
-	var out []ce.Event
-	for range 4 { // a lost append: another writer took the stream on
-		var end eventlog.Head
-		end, err = f.slice(ctx, project, stream, deadline)
-		if fault.Is(err, fault.Conflict) {
-			f.drop(key)
-			continue
-		}
-		if errors.Is(err, cost.ErrSpent) {
-			f.pause(ctx, project, err, fault.RetryAfterOf(err))
-			err = errPaused
-		}
-		if errors.Is(err, errCut) && stream.Models == nil {
-			f.pause(ctx, project, err, cutPause)
-		}
-		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
-			f.stuck.Store(key, err)
-			return nil, f.refuse(ctx, project, stream, err)
-		}
-		f.stuck.Delete(key)
-		if end.Seq > 0 {
-			out = append(out, event.New(event.RunEnded, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: end.Seq}))
-		}
-		break
-	}
-	over := errors.Is(err, errSlice)
-	if errors.Is(err, errPaused) {
-		return out, release() // the day's end or a larger budget brings it back
-	}
-	if err != nil && !over {
-		return nil, fault.As(fault.Unavailable, err)
-	}
-	if err := release(); err != nil {
-		return nil, err
+	out, state, err := f.drive(ctx, project, stream, func(deadline time.Time) (eventlog.Head, error) {
+		return f.slice(ctx, project, stream, deadline)
+	})
+	if err != nil || state == droveNothing {
+		return out, err
 	}
 	// Read the admit stream once more: a part admitted while the stream was
 	// taken found it so, and nobody else would ask.
-	idle()
 	scrub, err := f.scrubbed(ctx, project)
 	if err != nil {
 		return nil, err
@@ -451,7 +416,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 	}
 	if again || c.State.Admit < target(stream, head.Seq) {
 		t := event.RunRequested
-		if over {
+		if state == droveOn {
 			t = event.RunContinued
 		}
 		out = append(out, event.New(t, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: name, Seq: c.Head.Seq}))
@@ -461,6 +426,79 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		}
 	}
 	return out, nil
+}
+
+// drove says how far drive came.
+type drove int
+
+const (
+	droveNothing drove = iota // it is paused, refused, or another's: whoever ends that asks again
+	droveOut                  // to the end of what there was
+	droveOn                   // to the end of its time: there is more
+)
+
+// drive takes a stream's lease and makes one slice of it; a lost append makes it
+// begin anew. It gives run.ended where records were appended.
+func (f *Function) drive(ctx context.Context, project string, stream catalog.Stream, slice func(deadline time.Time) (eventlog.Head, error)) (out []ce.Event, state drove, err error) {
+	if _, paused := f.pauses.Of(project); paused && stream.Only == 0 {
+		return nil, droveNothing, nil // the sweep after its end asks again
+	}
+	key := project + "/" + stream.Name
+	if _, busy := f.running.LoadOrStore(key, struct{}{}); busy {
+		return nil, droveNothing, nil // the slice in progress looks once more at its end
+	}
+	defer f.running.Delete(key)
+	if refused, err := f.refused(ctx, project, stream); err != nil || refused {
+		return nil, droveNothing, err
+	}
+	lease, err := f.cfg.Log.Acquire(ctx, f.cfg.Tenant+"/"+key, f.cfg.Lease)
+	if errors.Is(err, eventlog.ErrHeld) {
+		return nil, droveNothing, nil // the holder asks again when it is done
+	}
+	if err != nil {
+		return nil, droveNothing, err
+	}
+	defer func() {
+		if e := lease.Release(context.WithoutCancel(ctx)); e != nil && err == nil {
+			out, state, err = nil, droveNothing, e
+		}
+	}()
+	defer f.keep(ctx, lease)()
+
+	deadline := f.cfg.Now().Add(f.cfg.Slice)
+	for range 4 { // a lost append: another writer took the stream on
+		var end eventlog.Head
+		end, err = slice(deadline)
+		if fault.Is(err, fault.Conflict) {
+			f.drop(key)
+			continue
+		}
+		if errors.Is(err, cost.ErrSpent) {
+			f.pause(ctx, project, err, fault.RetryAfterOf(err))
+			err = errPaused
+		}
+		if errors.Is(err, errCut) && stream.Models == nil {
+			f.pause(ctx, project, err, cutPause)
+		}
+		if err != nil && !errors.Is(err, errSlice) && !errors.Is(err, errPaused) {
+			f.stuck.Store(key, err)
+			return nil, droveNothing, f.refuse(ctx, project, stream, err)
+		}
+		f.stuck.Delete(key)
+		if end.Seq > 0 {
+			out = append(out, event.New(event.RunEnded, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: stream.Name, Seq: end.Seq}))
+		}
+		break
+	}
+	switch {
+	case errors.Is(err, errSlice):
+		return out, droveOn, nil
+	case errors.Is(err, errPaused):
+		return out, droveNothing, nil // the day's end or a larger budget brings it back
+	case err != nil:
+		return nil, droveNothing, fault.As(fault.Unavailable, err)
+	}
+	return out, droveOut, nil
 }
 
 // keep renews the lease of a slice until the function it gives is called: one

@@ -200,7 +200,7 @@ func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *proje
 	if err != nil || !ok {
 		return b, false, err
 	}
-	b.Nodes = projection.Nodes(seg, gone)
+	b.Nodes, b.Replace = projection.Nodes(seg, gone), projection.Replaces(seg)
 	b.Vectors = make(map[memory.SHA][]float32, len(v.Passages)+len(v.Without))
 	for i, id := range v.Passages {
 		b.Vectors[id] = v.Row(i)

@@ -23,5 +23,11 @@ func (f *Function) servingOf(ctx context.Context, project string) (s servingSet,
 	for _, st := range streams {
 		s.streams = append(s.streams, st.Name)
 	}
+	if err == nil {
+		up, ok, e := f.cfg.Catalog.Synthesis(ctx, project)
+		if err = e; ok {
+			s.streams = append(s.streams, up.Name)
+		}
+	}
 	return s, err
 }

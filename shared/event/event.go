@@ -74,7 +74,16 @@ type Export struct {
 	Day    string `json:"day"` // 2026-01-31
 }
 
-// Project is the data of QuestionsChanged, SynthesisRequested and RebuildRequested.
+// Synthesis is the data of SynthesisRequested. Seq is the last segment of the
+// synthesis' stream that the sender knows, and 0 where a clock asks: what was asked for
+// after another run is another event.
+type Synthesis struct {
+	Tenant  string `json:"tenant"`
+	Project string `json:"project"`
+	Seq     int64  `json:"seq,omitempty"`
+}
+
+// Project is the data of QuestionsChanged and RebuildRequested.
 type Project struct {
 	Tenant  string `json:"tenant"`
 	Project string `json:"project"`
@@ -117,6 +126,9 @@ func (d Stream) scope() (tenant, project, subject string) {
 }
 func (d Segment) scope() (tenant, project, subject string) {
 	return d.Tenant, d.Project, d.Tenant + "/" + d.Project + "/" + d.Stream
+}
+func (d Synthesis) scope() (tenant, project, subject string) {
+	return d.Tenant, d.Project, d.Tenant + "/" + d.Project
 }
 func (d Sweep) scope() (tenant, project, subject string)  { return d.Tenant, "", d.Tenant }
 func (d Export) scope() (tenant, project, subject string) { return d.Tenant, "", d.Tenant }
@@ -218,6 +230,8 @@ func validate(d any) error {
 		}
 		return names(d.Tenant, d.Project)
 	case Project:
+		return names(d.Tenant, d.Project)
+	case Synthesis:
 		return names(d.Tenant, d.Project)
 	case Stream:
 		if d.Stream == "" {

@@ -14,10 +14,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
-// synthesisPrefix begins the name of an L2 stream.
-const synthesisPrefix = "_synthesis@"
-
-func isSynthesis(stream string) bool { return strings.HasPrefix(stream, synthesisPrefix) }
+func isSynthesis(stream string) bool { return memory.QueryID(stream) == memory.SynthesisID }
 
 // streamHasher folds a stream's gate records into its hash.
 //

@@ -112,6 +112,7 @@ type verifier struct {
 	parts   []part              // by admit seq - 1
 	blobs   map[sha32]bool      // blobs of the project that verified
 	l1      map[sha32]bool      // memory nodes of question streams
+	l1text  map[sha32]bool      // their texts: what a synthesis may read
 	present map[memory.SHA]bool // what the present L1 memories are called
 	heads   map[string]int64    // last segment of each stream
 	texts   textCache           // of chunk blobs
@@ -198,7 +199,8 @@ func (v *verifier) step(ctx context.Context) error {
 }
 
 func (v *verifier) project(ctx context.Context, name string) error {
-	v.name, v.parts, v.blobs, v.l1, v.dropped = name, nil, map[sha32]bool{}, map[sha32]bool{}, map[sha32]bool{}
+	v.name, v.parts, v.blobs, v.dropped = name, nil, map[sha32]bool{}, map[sha32]bool{}
+	v.l1, v.l1text = map[sha32]bool{}, map[sha32]bool{}
 	v.present, v.heads, v.texts = map[memory.SHA]bool{}, map[string]int64{}, textCache{}
 	var err error
 	if v.scrubbed, err = v.l.ScrubbedBlobs(ctx, name); err != nil {

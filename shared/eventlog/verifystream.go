@@ -163,9 +163,12 @@ func (c *streamCheck) step(ctx context.Context, g *memory.Gate, say func(string,
 		case p != nil && !p.holds(g.I, g.Chunk):
 			say("step %d: chunk %d of part %d is another", g.T, g.I, g.Admit)
 		}
-		if g.MemoryBeforeSHA != c.memory {
-			say("step %d begins with another memory than step %d left", g.T, c.t)
-		}
+	}
+	if c.open != nil && (c.open.Cause.Kind == memory.CausePart || c.synthesis && c.open.Cause.Kind == memory.CauseSynthesis) && g.MemoryBeforeSHA != c.memory {
+		say("step %d begins with another memory than step %d left", g.T, c.t)
+	}
+	if c.synthesis && !c.v.l1text[pack(g.Chunk)] {
+		say("step %d reads a memory that is not in the log", g.T)
 	}
 	if !g.Update && g.MemorySHA != g.MemoryBeforeSHA {
 		say("step %d changes the memory behind a closed gate", g.T)
@@ -261,7 +264,7 @@ func (c *streamCheck) memoryRecord(m *memory.Memory, raw []byte, say func(string
 	}
 	c.nodes[pack(m.Node)] = true
 	if m.Level == memory.L1 {
-		c.v.l1[pack(m.Node)] = true
+		c.v.l1[pack(m.Node)], c.v.l1text[pack(m.TextSHA)] = true, true
 	}
 }
 

@@ -74,7 +74,10 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		if r.Cause.Kind == memory.CauseTombstone {
 			return // it states anew what was erased, whatever part is open
 		}
-		s.Open = &OpenRun{Run: r.Run, Ref: r.Cause.Ref, Admit: r.Admit, Source: r.Source, T0: r.T, Next: r.From, From: r.Offset, Used: r.Used, Regate: r.Cause.Kind == memory.CauseRegate}
+		if r.Cause.Kind == memory.CauseSynthesis {
+			s.startOver()
+		}
+		s.Open = &OpenRun{Run: r.Run, Ref: r.Cause.Ref, Admit: r.Admit, Source: r.Source, T0: r.T, Next: r.From, From: r.Offset, Used: r.Used, Regate: r.Cause.Kind == memory.CauseRegate, Synthesis: r.Cause.Kind == memory.CauseSynthesis}
 		if r.From > 0 {
 			s.Open.Frozen = s.MemoryText // its first batch may begin in the middle of one
 		}
@@ -121,6 +124,10 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		s.keep(r, at)
 	case *memory.Memory:
 		s.MemoryText, s.MemorySHA, s.MemoryNode, s.Tokens = r.Text, r.TextSHA, r.Node, r.Tokens
+		if s.Open != nil && s.Open.Synthesis {
+			o := *s.Open
+			o.Memory, s.Open = r, &o
+		}
 		in := make(map[memory.SHA]bool, len(r.Parents))
 		// Of some thousand statements a memory holds some dozens: most are told
 		// apart by the first byte of their hash.
@@ -139,6 +146,9 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 	case *memory.RunEnd:
 		if s.Open != nil && s.Open.Run != r.Run {
 			return
+		}
+		if s.Open != nil && s.Open.Synthesis {
+			s.Ended = s.Open.Ref
 		}
 		s.Open = nil
 		if !r.Continued {

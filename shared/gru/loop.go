@@ -176,7 +176,9 @@ func newMemory(s State, cfg *Config, g *memory.Gate, d Decision, recs []Record, 
 		return nil
 	}
 	parents := d.Parents
-	if parents == nil {
+	if cfg.Level == memory.L2 && len(cfg.Lower) > 0 {
+		parents, newest = cfg.restsOnLower(d.Candidate, g.I)
+	} else if parents == nil {
 		parents = keptIn(s, recs, d.Candidate)
 		if cfg.Model != nil {
 			parents = restsOn(s, recs, d.Candidate)

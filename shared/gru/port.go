@@ -30,6 +30,8 @@ type Config struct {
 	Policy Policy
 	// Model makes the loop decide by model calls; see Step.
 	Model *Model
+	// Lower are the memories that a synthesis reads, at L2 alone; see synthesis.go.
+	Lower []Lower
 }
 
 // Citable is the citation of chunk text [from,to), refused where it has no
@@ -164,6 +166,8 @@ type State struct {
 	// for, in order. The list is never changed in place.
 	Pending []PendingStep `json:"pending,omitempty"`
 	Open    *OpenRun      `json:"open,omitempty"` // a run whose run_end is not written yet
+	// Ended is the cause of the last completed run, of a synthesis alone.
+	Ended string `json:"ended,omitempty"`
 	// Call is the model call that the last step waits for. It is no part of the
 	// fold: after a crash the chunk is asked about again.
 	Call *Call `json:"-"`
@@ -182,6 +186,9 @@ type PendingStep struct {
 type OpenRun struct {
 	// Regate says that the run asks pending steps again: those up to T0.
 	Regate bool `json:"regate,omitempty"`
+	// Synthesis says that the run reads memories, and Memory is what it came to so far.
+	Synthesis bool           `json:"synthesis,omitempty"`
+	Memory    *memory.Memory `json:"memory,omitempty"`
 
 	Run    memory.SHA `json:"run"`
 	Ref    string     `json:"ref,omitempty"` // of its cause

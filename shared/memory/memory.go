@@ -138,6 +138,10 @@ func AdhocStreamBy(wording string, raw SHA, choice string) string {
 	return "adhoc-" + SumString(strings.TrimSpace(wording)+"\n"+string(raw)+choice).Short()
 }
 
+// SynthesisID is the reserved id of a project's synthesis: its stream is
+// "_synthesis@<sha8 of the wording>". No question's id begins with "_".
+const SynthesisID = "_synthesis"
+
 // AdmitStream is the name under which projections keep the position they have
 // reached in the admit stream (raw rows).
 const AdmitStream = "_admit"

@@ -103,13 +103,14 @@ const (
 	CausePart      = "part"      // the next admitted part
 	CauseTombstone = "tombstone" // texts that were erased are stated anew
 	CauseRegate    = "regate"    // steps without a readable reply are asked again
+	CauseSynthesis = "synthesis" // the present memories of a project, read one level up
 )
 
 // Cause names why a run exists when it is not the next admitted part: re-gated
 // steps or a tombstone.
 type Cause struct {
 	Kind string `json:"kind"`          // part | regate | tombstone | synthesis
-	Ref  string `json:"ref,omitempty"` // source sha, tombstone sha, digest of the inputs, or of the re-gated steps
+	Ref  string `json:"ref,omitempty"` // source sha, tombstone sha, digest of the inputs ("#<step>" behind it), or of the re-gated steps
 }
 
 // Run freezes what decides over one part: written at the first slice.

@@ -17,6 +17,38 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
+// Replaces reports whether a segment ends a run of a synthesis: its nodes then stand
+// in the place of all that the stream stated before (index.Batch.Replace).
+func Replaces(seg *eventlog.Segment) bool { return lastRun(seg) != "" }
+
+// lastRun is the last run of a synthesis that ends in the segment.
+func lastRun(seg *eventlog.Segment) (run memory.SHA) {
+	if memory.QueryID(seg.Header.Stream) != memory.SynthesisID {
+		return ""
+	}
+	for _, r := range seg.Records {
+		if e, ok := r.(*memory.RunEnd); ok && !e.Continued {
+			run = e.Run
+		}
+	}
+	return run
+}
+
+// synthesized is the memory that the last run of a synthesis in the segment came to;
+// the loop states it in the segment of its end. What a run says on its way is no node:
+// how many runs there were is nobody's business.
+func synthesized(seg *eventlog.Segment) []eventlog.Record {
+	run := lastRun(seg)
+	for i := len(seg.Records) - 1; run != "" && i >= 0; i-- {
+		if m, ok := seg.Records[i].(*memory.Memory); ok && m.Run == run {
+			first := *m
+			first.Supersedes = nil // within the run, of which nothing else is a row
+			return []eventlog.Record{&first}
+		}
+	}
+	return nil
+}
+
 // Nodes gives the nodes that a segment of a question stream states, in record
 // order. The same node may stand in it more than once; an index merges them.
 // What was erased is no node; edges to it lead to what gone, which may be nil,
@@ -31,7 +63,11 @@ func Nodes(seg *eventlog.Segment, gone *Gone) []index.Node {
 			out = append(out, n)
 		}
 	}
-	for _, r := range seg.Records {
+	records := seg.Records
+	if memory.QueryID(h.Stream) == memory.SynthesisID {
+		records = synthesized(seg)
+	}
+	for _, r := range records {
 		switch r := r.(type) {
 		case *memory.Evidence:
 			if r.Erased == "" {

@@ -36,7 +36,7 @@ import (
 
 // SynthesisID is the reserved id of a project's synthesis; people can not use
 // it, as an id never begins with "_".
-const SynthesisID = "_synthesis"
+const SynthesisID = memory.SynthesisID
 
 // Limits of a question file. They bound what one upload of a file can cost:
 // every question is a stream that reads every chunk of the project.

@@ -182,8 +182,8 @@ func (s *stream) hides(text string) bool { return text != "" && s.mask(text) != 
 // nowhere yet: as many as go into one segment, as a run of their own. None: all
 // is stated.
 func (s *stream) restate(ctx context.Context, sc *scan) ([]eventlog.Record, error) {
-	if sc.run == nil {
-		return nil, nil // nothing was ever decided
+	if sc.run == nil || memory.QueryID(s.name) == memory.SynthesisID {
+		return nil, nil // nothing was ever decided, or its inputs are stated anew and read again
 	}
 	b := s.begin(sc)
 	n := 0

@@ -45,7 +45,7 @@ func fromPing(e ce.Event) (ce.Event, error) {
 	case "rebuild":
 		out = event.New(event.RebuildRequested, "ping", event.Project{Tenant: scope.Tenant, Project: scope.Project})
 	case "synthesis":
-		out = event.New(event.SynthesisRequested, "ping", event.Project{Tenant: scope.Tenant, Project: scope.Project})
+		out = event.New(event.SynthesisRequested, "ping", event.Synthesis{Tenant: scope.Tenant, Project: scope.Project})
 	case "export": // the day before the tick's: the one that is over
 		at := e.Time()
 		if at.IsZero() {
