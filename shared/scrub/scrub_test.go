@@ -57,7 +57,7 @@ func bodies() [][]byte {
 func taught(t *testing.T, o functest.Options, bodies ...[]byte) *functest.World {
 	t.Helper()
 	w := functest.New(t, o)
-	w.Ask("shop", "decisions", "rules")
+	w.AskUp("shop", true, "decisions", "rules")
 	for i, b := range bodies {
 		w.Learned(fmt.Sprintf("shop/%d.jsonl", i), b)
 	}
@@ -142,8 +142,8 @@ func TestScrub(t *testing.T) {
 		t.Error("holds a secret: " + k)
 	}
 	want := w.Hashes()
-	if n := w.Gate.PolicyCalls(); n != calls {
-		t.Errorf("%d policy calls", n-calls)
+	if n := w.Gate.PolicyCalls() - calls; n != 2 { // the synthesis reads the two memories that were stated anew
+		t.Errorf("%d policy calls", n)
 	}
 	if again := scrubbed(t, w).Projects[0]; again.Tombstone != "" || again.Blobs != 0 {
 		t.Errorf("a second scrub finds %+v", again)
