@@ -17,8 +17,7 @@ import (
 const SynthesisName = "extractive-synthesis/s1"
 
 // Synthesis is the built-in policy of L2: the memory is whole lines of the memories
-// below, byte for byte. Each question's memory has an equal share of the budget, with
-// what those before it left of theirs; the lines with the greatest score come in
+// below, byte for byte. Each question's memory has a fair share of the budget (see shares); the lines with the greatest score come in
 // first, of equal ones the newest, and stand in the order in which their own memory
 // has them. What an earlier question's line says already is passed over, and of two
 // lines that contradict each other the newer one stands.
@@ -51,7 +50,10 @@ func (Synthesis) Decide(in gru.PolicyInput) gru.Decision {
 		return d
 	}
 	stands := standing(cfg.Lower[:i], in.State.MemoryText)
-	room := cfg.BudgetTokens * (i + 1) / len(cfg.Lower)
+	room := 0
+	for _, n := range shares(cfg)[:i+1] {
+		room += n
+	}
 	size := cfg.Count(text(stands))
 	var cands []upLine
 	known := 0
@@ -99,6 +101,33 @@ func (Synthesis) Decide(in gru.PolicyInput) gru.Decision {
 	}
 	d.Update, d.ReasonCode, d.Candidate = true, gru.ReasonKept, candidate
 	return d
+}
+
+// shares divides the budget among the inputs, each at most what its lines take that no
+// input before it has: who needs less than an equal share leaves the rest to those that
+// need more (max-min fairness).
+func shares(cfg *gru.Config) []int {
+	needs, out := make([]int, len(cfg.Lower)), make([]int, len(cfg.Lower))
+	seen := map[string]bool{}
+	for i := range cfg.Lower {
+		for _, l := range cfg.Lower[i].Lines {
+			if !seen[l.Text] {
+				seen[l.Text] = true
+				needs[i] += cfg.Count(l.Whole)
+			}
+		}
+	}
+	order := make([]int, len(needs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(needs[a], needs[b]) })
+	left := cfg.BudgetTokens
+	for k, i := range order {
+		out[i] = min(needs[i], left/(len(order)-k))
+		left -= out[i]
+	}
+	return out
 }
 
 func chosen(cands []upLine, take []bool, count func(string) int) (n int) {
