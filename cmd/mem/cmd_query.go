@@ -106,6 +106,9 @@ func (a *app) printAnswer(ans query.Answer) {
 		text := indent(r.Text, "   ")
 		if summary {
 			text = fmt.Sprintf("the memory of %q says, nearest first:", r.QueryID)
+			if r.Level == memory.L2 {
+				text = "the project's synthesis says, nearest first:"
+			}
 		}
 		fmt.Fprintf(a.out, "%d. %s%s\n", i+1, text, mark)
 		if !summary {

@@ -208,7 +208,11 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		return f.synthesize(ctx, d.Project, false)
+		again := never
+		if d.Again {
+			again = d.Seq
+		}
+		return f.synthesize(ctx, d.Project, again)
 	case event.SweepRequested:
 		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
@@ -388,7 +392,7 @@ func (f *Function) run(ctx context.Context, project, name string) (_ []ce.Event,
 		return nil, err
 	}
 	if synthesizes(name) {
-		return f.synthesize(ctx, project, false)
+		return f.synthesize(ctx, project, never)
 	}
 	out, state, err := f.drive(ctx, project, stream, func(deadline time.Time) (eventlog.Head, error) {
 		return f.slice(ctx, project, stream, deadline)

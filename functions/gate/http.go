@@ -25,6 +25,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/regate", f.listPending)
 	mux.HandleFunc("POST /memory/regate", f.postRegate)
 	mux.HandleFunc("POST /memory/shadow", f.postShadow)
+	mux.HandleFunc("POST /memory/synthesis", f.postSynthesis)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the

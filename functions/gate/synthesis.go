@@ -2,7 +2,9 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"time"
 
@@ -11,8 +13,11 @@ import (
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/replay"
+	"github.com/mneme-ai/mneme/shared/serve"
 )
 
 // This file is the synthesis (brief P7): the loop over the final memories of a
@@ -142,34 +147,83 @@ func (f *Function) wanted(project string, b *behindStream) ce.Event {
 	return event.New(event.RunRequested, f.Name(), event.Stream{Tenant: f.cfg.Tenant, Project: project, Stream: b.stream.Name, Seq: b.cursor.Head.Seq})
 }
 
-// Synthesize makes the project's synthesis to its end, whatever time it takes, and
-// sends what follows from it. again makes a run over memories that were read already.
-func (f *Function) Synthesize(ctx context.Context, project string, again bool) error {
-	for {
-		out, err := f.synthesize(ctx, project, again)
-		var rest []ce.Event
-		more := false
-		for _, e := range out {
-			switch event.Type(e.Type()) {
-			case event.RunContinued, event.SynthesisRequested:
-				more = true
-			default:
-				rest = append(rest, e)
-			}
-		}
-		if err == nil && f.cfg.Publish != nil && len(rest) > 0 {
-			err = f.cfg.Publish(ctx, rest...)
-		}
-		if err != nil || !more {
-			return err
-		}
-		again = false
-	}
+// SynthesisAsked is the answer of POST /memory/synthesis.
+type SynthesisAsked struct {
+	Project string `json:"project"`
+	Stream  string `json:"stream"`
+	// Due says that a run follows; without it the last one read what there is.
+	Due    bool       `json:"due"`
+	Run    memory.SHA `json:"run,omitempty"`    // the last completed one, before that
+	Behind bool       `json:"behind,omitempty"` // standing questions read first
 }
 
-// synthesize is one slice of the project's synthesis. again makes a run over memories
-// that were read already.
-func (f *Function) synthesize(ctx context.Context, project string, again bool) ([]ce.Event, error) {
+// AskSynthesis asks for the project's synthesis where it is due, and with again also
+// where it is not: a run over what was read already.
+func (f *Function) AskSynthesis(ctx context.Context, project string, again bool) (out SynthesisAsked, err error) {
+	defer fault.Wrap(&err, "synthesis of %s", project)
+	out.Project = project
+	b, due, err := f.due(ctx, project)
+	if err != nil {
+		return out, err
+	}
+	if b.stream.Name == "" {
+		return out, fault.At(fault.NotFound, "synthesis", "give the project's question file a synthesis (docs/FORMATS.md)", "project %s asks for none", project)
+	}
+	last, _, err := replay.Synthesis(ctx, f.cfg.Log, project, b.stream.Name)
+	if err != nil {
+		return out, err
+	}
+	ready, err := f.settled(ctx, project)
+	if err != nil {
+		return out, err
+	}
+	out.Stream, out.Run, out.Behind = b.stream.Name, last.Run.Run, !ready
+	if out.Due = due || again && b.cursor.State.T > 0; !out.Due {
+		return out, nil
+	}
+	f.pauses.Resume(project)
+	if f.cfg.Publish == nil {
+		return out, fault.New(fault.Unavailable, "no event can be sent from here")
+	}
+	return out, f.cfg.Publish(ctx, event.New(event.SynthesisRequested, f.Name(), event.Synthesis{
+		Tenant: f.cfg.Tenant, Project: project, Seq: b.cursor.Head.Seq, Again: again,
+	}))
+}
+
+func (f *Function) postSynthesis(w http.ResponseWriter, r *http.Request) {
+	var b struct {
+		Project string `json:"project"`
+		Again   bool   `json:"again"`
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		serve.WriteError(w, fault.At(fault.Invalid, "body", "send {project, again}", "%v", err))
+		return
+	}
+	if !memory.ValidName(b.Project) {
+		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		return
+	}
+	out, err := f.AskSynthesis(r.Context(), b.Project, b.Again)
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	status := http.StatusOK
+	if out.Due {
+		status = http.StatusAccepted
+	}
+	serve.WriteJSON(w, status, out)
+}
+
+// never is the place of a stream at which no run is made anew.
+const never int64 = -1
+
+// synthesize is one slice of the project's synthesis. Where the stream ends at segment
+// again, a run is made over memories that were read already: the first of several
+// deliveries moves the end.
+func (f *Function) synthesize(ctx context.Context, project string, again int64) ([]ce.Event, error) {
 	s, ok, err := f.cfg.Catalog.Synthesis(ctx, project)
 	if err != nil || !ok {
 		return nil, err
@@ -193,7 +247,7 @@ func (f *Function) synthesize(ctx context.Context, project string, again bool) (
 }
 
 // synthesisSlice goes on with the run that is missing until the time ends.
-func (f *Function) synthesisSlice(ctx context.Context, project string, s catalog.Stream, deadline time.Time, again bool) (_ eventlog.Head, err error) {
+func (f *Function) synthesisSlice(ctx context.Context, project string, s catalog.Stream, deadline time.Time, again int64) (_ eventlog.Head, err error) {
 	if ok, err := f.settled(ctx, project); err != nil || !ok {
 		return eventlog.Head{}, err // their end asks again
 	}
@@ -211,7 +265,7 @@ func (f *Function) synthesisSlice(ctx context.Context, project string, s catalog
 	if err != nil {
 		return eventlog.Head{}, err
 	}
-	if !again && !missing(&w.next, lower) {
+	if w.cursor.Head.Seq != again && !missing(&w.next, lower) {
 		return eventlog.Head{}, nil
 	}
 	cfg := &gru.Config{

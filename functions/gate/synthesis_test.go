@@ -94,6 +94,17 @@ func TestSynthesis(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	// A line at a time down to the bytes: one memory each, and the one sentence.
+	var whole query.Synthesis
+	w.Get("/memory/synthesis?project=shop", &whole)
+	if whole.Run != s.Run.Run || whole.SHA256 != s.Memory.Node || whole.Read != 2 || len(whole.Lines) != 3 || whole.Notice != "" {
+		t.Fatalf("%+v", whole)
+	}
+	for _, l := range whole.Lines {
+		if len(l.Memories) != 1 || len(l.Citations) != 1 || l.Citations[0].Quote != l.Text {
+			t.Errorf("%+v", l)
+		}
+	}
 	h := w.Hashes()
 	if _, ok := h.Streams["shop/"+up]; !ok {
 		t.Errorf("%v", h.Streams)
@@ -348,10 +359,14 @@ func TestSynthesisByModel(t *testing.T) {
 			t.Errorf("%d calls for nothing new", len(m.asked)-asked)
 		}
 		// Asked for anew, a run of its own asks again and comes to the same.
-		if err := w.Gate.Synthesize(t.Context(), "shop", true); err != nil {
-			t.Fatal(err)
+		if a, err := w.Gate.AskSynthesis(t.Context(), "shop", false); err != nil || a.Due || a.Behind || a.Run != s.Run.Run {
+			t.Errorf("%+v %v", a, err)
 		}
-		w.Run(w.Published()...)
+		if a, err := w.Gate.AskSynthesis(t.Context(), "shop", true); err != nil || !a.Due || a.Stream != up {
+			t.Errorf("%+v %v", a, err)
+		}
+		sent := w.Published()
+		w.Run(append(sent, sent...)...)
 		again, _ := synthesis(t, w, up)
 		if again.Run.Run == s.Run.Run || again.Memory.Node != s.Memory.Node || len(m.asked) != asked+want {
 			t.Errorf("%+v after %+v, %d calls", again.Run, s.Run, len(m.asked)-asked)

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -58,6 +57,9 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 	var leaves []memory.SHA
 	for _, id := range kept {
 		leaves = append(leaves, walk[id]...)
+		if n := nodes[id]; n.Level == memory.L2 {
+			leaves = append(leaves, n.Parents...)
+		}
 	}
 	slices.Sort(leaves)
 	sources, err := f.nodes(ctx, slices.Compact(leaves))
@@ -86,12 +88,10 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 			res.Text = ""
 		}
 		var cs []cited
-		for _, id := range walk[r.ID] {
-			if src := sources[id]; src != nil {
-				cs = append(cs, citations(src, words)...)
-			}
+		for _, src := range citedBy(n, walk[r.ID], sources) {
+			cs = append(cs, citations(src, words)...)
 		}
-		slices.SortStableFunc(cs, func(x, y cited) int { return cmp.Compare(y.match, x.match) })
+		cs = nearest(cs)
 		most := maxCitations
 		if n.Level == memory.LevelRaw {
 			most = 3 // the paragraphs that hold the words, not the whole chunk
@@ -108,6 +108,29 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 		a.Results = append(a.Results, res)
 	}
 	return nil
+}
+
+// citedBy is the evidence that a result cites: of what a memory rests on, what its text
+// names.
+func citedBy(n *index.Node, walk []memory.SHA, sources map[memory.SHA]*index.Node) []*index.Node {
+	var evidence, below []*index.Node
+	for _, id := range walk {
+		if src := sources[id]; src != nil {
+			evidence = append(evidence, src)
+		}
+	}
+	switch n.Level {
+	case memory.L2:
+		for _, p := range n.Parents {
+			if src := sources[p]; src != nil {
+				below = append(below, src)
+			}
+		}
+	case memory.L1:
+	default:
+		return evidence
+	}
+	return restingOn(n.Text, below, evidence)
 }
 
 // restsOn reports whether a memory rests on evidence that was found too. Where

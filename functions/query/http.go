@@ -19,6 +19,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/query", f.ask(fromURL))
 	mux.HandleFunc("POST /memory/query", f.ask(fromBody))
 	mux.HandleFunc("GET /memory/projects", f.projects)
+	mux.HandleFunc("GET /memory/synthesis", f.synthesis)
 	mux.HandleFunc("GET /memory/why", f.why)
 	mux.HandleFunc("GET /memory/log", f.logLines)
 	mux.HandleFunc("GET /memory/report", f.report)

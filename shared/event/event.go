@@ -76,11 +76,13 @@ type Export struct {
 
 // Synthesis is the data of SynthesisRequested. Seq is the last segment of the
 // synthesis' stream that the sender knows, and 0 where a clock asks: what was asked for
-// after another run is another event.
+// after another run is another event. Again asks for a run over memories that were read
+// already, as long as the stream ends at Seq.
 type Synthesis struct {
 	Tenant  string `json:"tenant"`
 	Project string `json:"project"`
 	Seq     int64  `json:"seq,omitempty"`
+	Again   bool   `json:"again,omitempty"`
 }
 
 // Project is the data of QuestionsChanged and RebuildRequested.

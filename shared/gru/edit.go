@@ -41,40 +41,10 @@ const (
 // SourceID is the id by which a memory names the section that a fact came from.
 func SourceID(chunk memory.SHA) string { return chunk.Short() }
 
-// idMark is a source id in a text.
-var idMark = regexp.MustCompile(`\[([0-9a-f]{8})\]`)
-
-// idsIn lists the source ids of a text, each once.
-func idsIn(text string) (out []string) {
-	for _, m := range idMark.FindAllStringSubmatch(text, -1) {
-		if !slices.Contains(out, m[1]) {
-			out = append(out, m[1])
-		}
-	}
-	return out
-}
-
-// withoutIDs is a text without its source ids and the blanks before them.
-func withoutIDs(text string) string {
-	return strings.TrimSpace(idSpace.ReplaceAllString(text, ""))
-}
-
-var idSpace = regexp.MustCompile(`[ \t]*\[[0-9a-f]{8}\]`)
-
-// memoryLines are the lines of a memory that hold something.
-func memoryLines(mem string) (out []string) {
-	for l := range strings.Lines(mem) {
-		if l = strings.TrimRight(l, "\r\n"); strings.TrimSpace(l) != "" {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
 // numbered is a memory as a rewrite model sees it.
 func numbered(mem string) string {
 	var b strings.Builder
-	for i, l := range memoryLines(mem) {
+	for i, l := range memory.Lines(mem) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -87,11 +57,11 @@ func numbered(mem string) string {
 // Without an edit that changes something it is mem, byte for byte. An edit of a
 // line that there is not, or two of one line, are Malformed.
 func ApplyEdits(mem string, edits []Edit, id string) (string, error) {
-	lines := memoryLines(mem)
+	lines := memory.Lines(mem)
 	at := map[int]string{}
 	var added []string
 	for _, e := range edits {
-		text := oneLine(e.Text)
+		text := memory.Fact(e.Text)
 		switch {
 		case e.Line < 0 || e.Line > len(lines):
 			return "", fault.New(fault.Malformed, "the memory has %d lines, and an edit names line %d", len(lines), e.Line)
@@ -105,11 +75,11 @@ func ApplyEdits(mem string, edits []Edit, id string) (string, error) {
 			return "", fault.New(fault.Malformed, "two edits of line %d", e.Line)
 		}
 		old := lines[e.Line-1]
-		if text == oneLine(old) {
+		if text == memory.Fact(old) {
 			continue // repeated, not changed
 		}
 		if text != "" {
-			ids := append(slices.DeleteFunc(idsIn(old), func(o string) bool { return o == id }), id)
+			ids := append(slices.DeleteFunc(memory.SourceIDs(old), func(o string) bool { return o == id }), id)
 			ids = ids[max(0, len(ids)-maxLineIDs):]
 			text += " [" + strings.Join(ids, "] [") + "]"
 			if strings.HasPrefix(old, "- ") { // the built-in policy's lines
@@ -126,12 +96,12 @@ func ApplyEdits(mem string, edits []Edit, id string) (string, error) {
 		}
 		if l != "" {
 			out = append(out, l)
-			have[oneLine(l)] = true
+			have[memory.Fact(l)] = true
 		}
 	}
 	for _, l := range added {
-		if !have[oneLine(l)] { // what stands there already is not said twice
-			have[oneLine(l)] = true
+		if !have[memory.Fact(l)] { // what stands there already is not said twice
+			have[memory.Fact(l)] = true
 			out = append(out, l)
 		}
 	}
@@ -139,11 +109,6 @@ func ApplyEdits(mem string, edits []Edit, id string) (string, error) {
 		return mem, nil
 	}
 	return strings.Join(out, "\n"), nil
-}
-
-// oneLine is a fact without line breaks, list sign and source ids: those are ours.
-func oneLine(s string) string {
-	return withoutIDs(listSign.ReplaceAllString(strings.Join(strings.Fields(s), " "), ""))
 }
 
 // editOpen matches the opening of an edit in the form of tags.

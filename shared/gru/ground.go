@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mneme-ai/mneme/shared/memory"
 )
 
 // This file checks what a model wrote against what it read. A model that
@@ -39,6 +41,7 @@ var (
 	})
 	// sentenceEnd ends a sentence: a line end, or a full stop before a blank.
 	sentenceEnd = regexp.MustCompile(`[\n]+|[.!?]["')\]]*\s+`)
+	idMark      = regexp.MustCompile(`\[[0-9a-f]{8}\]`)
 	listSign    = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
 )
 
@@ -285,7 +288,7 @@ func Ground(candidate, section, old string) (text string, dropped int) {
 	var bad []fact
 	var rest strings.Builder // what stays of the candidate
 	for _, f := range factsOf(candidate) {
-		if !kept[f.text] && slices.ContainsFunc(append(idsIn(f.text), f.marks...), func(m string) bool { return !known.has(m) }) {
+		if !kept[f.text] && slices.ContainsFunc(append(memory.SourceIDs(f.text), f.marks...), func(m string) bool { return !known.has(m) }) {
 			bad = append(bad, f)
 			continue
 		}
@@ -377,25 +380,25 @@ func Forgotten(candidate, section, old string, edits ...Edit) string {
 	now, read, known := lexiconOf(candidate), lexiconOf(section), lexiconOf(section, old)
 	was := map[string]bool{}
 	for _, f := range factsOf(old) {
-		was[oneLine(f.text)] = true
+		was[memory.Fact(f.text)] = true
 	}
 	is := map[string]bool{}
 	fresh := func(text string) (out []fact) { // new sentences that name nothing unread
 		for _, g := range factsOf(text) {
-			if !was[oneLine(g.text)] && !slices.ContainsFunc(g.marks, func(m string) bool { return !known.has(m) }) {
+			if !was[memory.Fact(g.text)] && !slices.ContainsFunc(g.marks, func(m string) bool { return !known.has(m) }) {
 				out = append(out, g)
 			}
 		}
 		return out
 	}
 	for _, g := range factsOf(candidate) {
-		is[oneLine(g.text)] = true
+		is[memory.Fact(g.text)] = true
 	}
 	news := fresh(candidate)
 	stands := make([]int, len(news)) // the old line, from 1, that a new sentence stands for
-	for i, line := range memoryLines(old) {
+	for i, line := range memory.Lines(old) {
 		for _, f := range factsOf(line) {
-			if is[oneLine(f.text)] || lives(f, &now) {
+			if is[memory.Fact(f.text)] || lives(f, &now) {
 				continue
 			}
 			back := takenBack(f, section, &read)
@@ -554,7 +557,7 @@ func contentWords(s string) []string { return plainWords(s, 4) }
 // plainWords are the words of a sentence of so many letters and more, in lower
 // case, each once, without the grammar's and source ids.
 func plainWords(s string, letters int) (out []string) {
-	for _, w := range strings.FieldsFunc(strings.ToLower(withoutIDs(s)), func(r rune) bool { return !unicode.IsLetter(r) }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(memory.WithoutSourceIDs(s)), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if utf8.RuneCountInString(w) >= letters && !grammar[w] && !slices.Contains(out, w) {
 			out = append(out, w)
 		}

@@ -226,7 +226,7 @@ const maxParents = 512
 // the old parents it came from: they all stay.
 func restsOn(s State, recs []Record, text string) []memory.SHA {
 	ids := map[string]bool{}
-	for _, id := range idsIn(text) {
+	for _, id := range memory.SourceIDs(text) {
 		ids[id] = true
 	}
 	old := s.MemoryText != "" && keepsUnnamed(text, s.MemoryText)
@@ -253,9 +253,9 @@ func restsOn(s State, recs []Record, text string) []memory.SHA {
 // keepsUnnamed reports whether a sentence of the old memory that lives on in text
 // has no source id there.
 func keepsUnnamed(text, old string) bool {
-	before := lexiconOf(withoutIDs(old))
+	before := lexiconOf(memory.WithoutSourceIDs(old))
 	for _, f := range factsOf(text) {
-		if len(idsIn(f.text)) == 0 && mostly(f, &before) {
+		if len(memory.SourceIDs(f.text)) == 0 && mostly(f, &before) {
 			return true
 		}
 	}

@@ -61,9 +61,9 @@ func LowerOf(stream, queryID, question string, s *State) (Lower, bool) {
 			}
 		}
 	}
-	for _, whole := range memoryLines(s.MemoryText) {
-		line := LowerLine{Text: oneLine(whole), Whole: whole + "\n", Place: l.Place}
-		for _, id := range idsIn(whole) {
+	for _, whole := range memory.Lines(s.MemoryText) {
+		line := LowerLine{Text: memory.Fact(whole), Whole: whole + "\n", Place: l.Place}
+		for _, id := range memory.SourceIDs(whole) {
 			if k := kept[id]; k != nil && strings.Contains(whole, k.Text) {
 				line.Score, line.Role, line.Place = k.Score, k.Role, k.Place
 			}
@@ -171,8 +171,8 @@ func EndSynthesis(s State, cfg *Config, inSegment bool, ended time.Time) (State,
 func (cfg *Config) restsOnLower(text string, i int) (parents []memory.SHA, newest memory.Place) {
 	read := cfg.Lower[:min(i+1, len(cfg.Lower))]
 	rests := make([]bool, len(read))
-	for _, line := range memoryLines(text) {
-		ids, fact, found := idsIn(line), oneLine(line), false
+	for _, line := range memory.Lines(text) {
+		ids, fact, found := memory.SourceIDs(line), memory.Fact(line), false
 		for j := range read {
 			if slices.Contains(ids, SourceID(read[j].TextSHA)) || slices.ContainsFunc(read[j].Lines, func(l LowerLine) bool { return l.Text == fact }) {
 				rests[j], found = true, true
