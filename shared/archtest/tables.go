@@ -173,5 +173,6 @@ var Modules = []Third{
 	// For tests only.
 	{Path: "github.com/cockroachdb/datadriven", Tests: []string{Everywhere}},
 	{Path: "github.com/google/go-cmp", Tests: []string{Everywhere}},
-	{Path: "github.com/rogpeppe/go-internal", Tests: []string{Everywhere}},
+	// Of it the program takes the unified diff alone.
+	{Path: "github.com/rogpeppe/go-internal", Owners: []string{"shared/skill"}, Tests: []string{Everywhere}},
 }
