@@ -22,10 +22,11 @@ const (
 	Notes      Shelf = "notes"
 	Lessons    Shelf = "lessons"
 	Tombstones Shelf = "tombstones"
+	Skills     Shelf = "skills" // what people promoted and withdrew
 )
 
 func (s Shelf) valid() bool {
-	return s == Labels || s == Notes || s == Lessons || s == Tombstones
+	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills
 }
 
 func (l *Log) shelfPrefix(project string, s Shelf) string {

@@ -25,8 +25,8 @@
 // leave its line nor its front matter field, name a tag, run a command or take in a
 // file when the skill is loaded (escape.go); and Parse of Render gives the same Doc.
 //
-// The package is pure: it reads no log and no disk. What a memory holds is handed
-// in (Source), and who promotes a skill, where and when, is the callers' matter.
+// Draft, Render, Parse and Lint are pure; Reader alone reads the log, and nothing here
+// reads a disk or writes. Who promotes a skill, where and when, is the callers' matter.
 package skill
 
 import (
