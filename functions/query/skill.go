@@ -28,9 +28,10 @@ type Skill struct {
 	From          string       `json:"from,omitempty"` // the question that it was made of
 	Description   string       `json:"description,omitempty"`
 	WhenToUse     string       `json:"when_to_use,omitempty"`
-	State         string       `json:"state"`    // promoted | withdrawn
-	Loadable      bool         `json:"loadable"` // an agent may load it
-	SHA256        memory.SHA   `json:"sha256"`   // of its text
+	State         string       `json:"state"`                  // promoted | withdrawn
+	Loadable      bool         `json:"loadable"`               // an agent may load it
+	NotLoadable   string       `json:"not_loadable,omitempty"` // why a promoted one may not be
+	SHA256        memory.SHA   `json:"sha256"`                 // of its text
 	GeneratedFrom memory.SHA   `json:"generated_from,omitempty"`
 	Serving       memory.SHA   `json:"serving,omitempty"` // the memory that answers that question now
 	Drift         string       `json:"drift,omitempty"`   // why it may be outdated; empty where it is not
@@ -121,38 +122,69 @@ func chained(list []skillRecord) []skillRecord {
 	return list
 }
 
-// answers are the memories that answer questions now, as they were found: many skills
-// may be made of one.
-type answers map[[2]string]memory.SHA
+// look is what several skills of one request share: many may be made of one memory.
+type look struct {
+	skills  *skill.Reader
+	rules   *redact.Redactor
+	answers map[[2]string]memory.SHA
+}
 
-// asks is the answer to a question of a project; false where nobody asks it.
-func (a answers) asks(ctx context.Context, r *skill.Reader, project, question string) (memory.SHA, bool, error) {
+func (f *Function) look(ctx context.Context) (*look, error) {
+	ps, err := f.cfg.Catalog.Patterns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Its marks are never stored, so that any key will do.
+	rules := redact.NewWith([]byte("marks of this check are never stored"), redact.Options{Patterns: ps})
+	return &look{f.skills, rules, map[[2]string]memory.SHA{}}, nil
+}
+
+// serving is the memory that answers a question now; false where nobody asks it.
+func (l *look) serving(ctx context.Context, project, question string) (memory.SHA, bool, error) {
 	at := [2]string{project, question}
-	if node, ok := a[at]; ok {
+	if node, ok := l.answers[at]; ok {
 		return node, true, nil
 	}
-	node, asked, err := r.Serving(ctx, project, question)
+	node, asked, err := l.skills.Serving(ctx, project, question)
 	if err == nil && asked {
-		a[at] = node
+		l.answers[at] = node
 	}
 	return node, asked, err
 }
 
+// secret is the kind of the first secret in a text by the present rules, and its line.
+func (l *look) secret(text string) (kind string, line int) {
+	_, marks := l.rules.Redact(text)
+	if len(marks) == 0 {
+		return "", 0
+	}
+	return marks[0].Kind, 1 + strings.Count(text[:marks[0].Start], "\n")
+}
+
 // skillOf is how a name stands after its records.
-func (f *Function) skillOf(ctx context.Context, list []skillRecord, known answers) (Skill, error) {
+func (l *look) skillOf(ctx context.Context, list []skillRecord) (Skill, error) {
 	r := list[len(list)-1]
 	s := Skill{
 		Name: r.Name, Project: r.Project, From: r.From, State: r.Action, SHA256: r.SHA256, GeneratedFrom: r.GeneratedFrom,
 		PromotedBy: r.PromotedBy, At: r.At, Record: r.key, Prev: r.Prev,
 	}
-	if d, err := skill.Parse(r.Name, []byte(r.Text)); err == nil && r.Text != "" {
-		s.Description, s.WhenToUse = d.Description, d.WhenToUse
-		s.Loadable = r.Action == memory.SkillPromoted
+	if s.State == memory.SkillPromoted {
+		d, err := skill.Parse(r.Name, []byte(r.Text))
+		switch secret, _ := l.secret(r.Text); {
+		case r.Text == "":
+			s.NotLoadable = "its text was erased; promote it anew"
+		case secret != "":
+			s.NotLoadable = "it holds what is masked now (" + secret + "); take it out and promote it anew"
+		case err != nil:
+			s.NotLoadable = err.Error()
+		default:
+			s.Description, s.WhenToUse, s.Loadable = d.Description, d.WhenToUse, true
+		}
 	}
 	if r.GeneratedFrom == "" {
 		return s, nil
 	}
-	node, asked, err := known.asks(ctx, f.skills, r.Project, r.From)
+	node, asked, err := l.serving(ctx, r.Project, r.From)
 	if fault.Is(err, fault.Invalid) {
 		s.Drift = "the project's questions can not be read" // a broken file hides no skill
 		return s, nil
@@ -176,7 +208,10 @@ func (f *Function) skillOf(ctx context.Context, list []skillRecord, known answer
 func (f *Function) Skills(ctx context.Context, projects []string, loadableOnly bool) (out Skills, err error) {
 	defer fault.Wrap(&err, "skills")
 	out.Skills = []Skill{}
-	known := answers{}
+	l, err := f.look(ctx)
+	if err != nil {
+		return out, err
+	}
 	for _, p := range projects {
 		all, err := f.skillRecords(ctx, p)
 		if err != nil {
@@ -186,7 +221,7 @@ func (f *Function) Skills(ctx context.Context, projects []string, loadableOnly b
 			if loadableOnly && list[len(list)-1].Action != memory.SkillPromoted {
 				continue
 			}
-			s, err := f.skillOf(ctx, list, known)
+			s, err := l.skillOf(ctx, list)
 			if err != nil {
 				return out, err
 			}
@@ -269,19 +304,22 @@ func (f *Function) showSkill(w http.ResponseWriter, r *http.Request) {
 		serve.WriteError(w, err)
 		return
 	}
-	s, err := f.skillOf(r.Context(), list, answers{})
+	l, err := f.look(r.Context())
+	var s Skill
+	if err == nil {
+		s, err = l.skillOf(r.Context(), list)
+	}
 	if err != nil {
 		serve.WriteError(w, err)
 		return
 	}
-	s.Text = list[len(list)-1].Text
-	if !s.Loadable && s.State == memory.SkillPromoted {
-		serve.WriteError(w, fault.At(fault.NotFound, s.Name, "promote it anew", "the skill's text was erased"))
-		return
+	if s.Loadable {
+		s.Text = list[len(list)-1].Text
 	}
 	if wantsMarkdown(r) {
 		if !s.Loadable {
-			serve.WriteError(w, fault.At(fault.NotFound, s.Name, "promote it again to have it loaded", "the skill was withdrawn by %s", s.PromotedBy))
+			why := cmp.Or(s.NotLoadable, "it was withdrawn by "+s.PromotedBy)
+			serve.WriteError(w, fault.At(fault.NotFound, s.Name, "promote it again to have it loaded", "the skill is not to be loaded: %s", why))
 			return
 		}
 		writeMarkdown(w, r, s.Text, s.SHA256)
@@ -467,8 +505,12 @@ func (f *Function) promote(ctx context.Context, known []string, q skillRequest) 
 			return Skill{}, fault.At(fault.Invalid, "generated_from", "draft it anew, or take generated_from out of a skill that you wrote", "no memory of %s/%s is %s", project, from, d.GeneratedFrom.Short())
 		}
 	}
-	if err := f.noSecret(ctx, file, q.Text); err != nil {
+	l, err := f.look(ctx)
+	if err != nil {
 		return Skill{}, err
+	}
+	if secret, line := l.secret(q.Text); secret != "" {
+		return Skill{}, fault.At(fault.Invalid, file+":"+strconv.Itoa(line), "take it out: what is promoted is kept in the log and put into prompts", "the skill holds a secret (%s)", secret)
 	}
 	rec := memory.Skill{
 		Tenant: f.cfg.Tenant, Project: project, Name: q.Name, Action: memory.SkillPromoted, From: from, GeneratedFrom: d.GeneratedFrom,
@@ -490,13 +532,13 @@ func (f *Function) promote(ctx context.Context, known []string, q skillRequest) 
 		case p != project:
 			continue
 		case last.Action == memory.SkillPromoted && last.SHA256 == rec.SHA256 && last.Text != "":
-			s, err := f.skillOf(ctx, list, answers{})
+			s, err := l.skillOf(ctx, list)
 			s.Unchanged = true
 			return s, err
 		}
 		rec.Prev = last.key
 	}
-	return f.keepSkill(ctx, rec)
+	return f.keepSkill(ctx, l, rec)
 }
 
 // withdraw records that agents are to load the skill no more.
@@ -511,19 +553,23 @@ func (f *Function) withdraw(ctx context.Context, known []string, q skillRequest)
 	if err != nil {
 		return Skill{}, err
 	}
+	l, err := f.look(ctx)
+	if err != nil {
+		return Skill{}, err
+	}
 	last := list[len(list)-1]
 	if last.Action == memory.SkillWithdrawn {
-		s, err := f.skillOf(ctx, list, answers{})
+		s, err := l.skillOf(ctx, list)
 		s.Unchanged = true
 		return s, err
 	}
-	return f.keepSkill(ctx, memory.Skill{
+	return f.keepSkill(ctx, l, memory.Skill{
 		Tenant: f.cfg.Tenant, Project: last.Project, Name: q.Name, Action: memory.SkillWithdrawn, From: last.From,
 		GeneratedFrom: last.GeneratedFrom, SHA256: last.SHA256, PromotedBy: q.By, Prev: last.key,
 	})
 }
 
-func (f *Function) keepSkill(ctx context.Context, rec memory.Skill) (Skill, error) {
+func (f *Function) keepSkill(ctx context.Context, l *look, rec memory.Skill) (Skill, error) {
 	rec.At = f.cfg.Now().UTC()
 	r, err := eventlog.SkillRecord(&rec)
 	if err != nil {
@@ -533,20 +579,5 @@ func (f *Function) keepSkill(ctx context.Context, rec memory.Skill) (Skill, erro
 	if err != nil {
 		return Skill{}, err
 	}
-	return f.skillOf(ctx, []skillRecord{{key, &rec}}, answers{})
-}
-
-// noSecret refuses a text in which the present redaction rules find a secret. The
-// marks are never stored, so that any key will do.
-func (f *Function) noSecret(ctx context.Context, file, text string) error {
-	ps, err := f.cfg.Catalog.Patterns(ctx)
-	if err != nil {
-		return err
-	}
-	_, marks := redact.NewWith([]byte("marks of this check are never stored"), redact.Options{Patterns: ps}).Redact(text)
-	if len(marks) == 0 {
-		return nil
-	}
-	line := 1 + strings.Count(text[:marks[0].Start], "\n")
-	return fault.At(fault.Invalid, file+":"+strconv.Itoa(line), "take it out: what is promoted is kept in the log and put into prompts", "the skill holds a secret (%s)", marks[0].Kind)
+	return l.skillOf(ctx, []skillRecord{{key, &rec}})
 }

@@ -2,8 +2,11 @@ package skill
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/mneme-ai/mneme/shared/derived"
 )
 
 // Diff is the unified difference between two texts; "" where they are equal.
@@ -14,4 +17,28 @@ func Diff(oldName, old, newName, new string) string {
 		_, d, _ = bytes.Cut(d, []byte("\n"))
 	}
 	return string(d)
+}
+
+// Own is what people wrote below what Mneme says in a body, "" where there is nothing.
+func Own(body string) string {
+	i := strings.LastIndex(body, derived.MarkerClose)
+	if i < 0 {
+		return ""
+	}
+	return strings.Trim(body[i+len(derived.MarkerClose):], "\n")
+}
+
+// Keep is the draft with what people added to an earlier version: the text below what
+// Mneme says, license, compatibility, allowed tools, and metadata of their own.
+func Keep(draft, earlier Doc) Doc {
+	if own := Own(earlier.Body); own != "" {
+		draft.Body += "\n\n" + own
+	}
+	draft.License, draft.Compatibility, draft.AllowedTools = earlier.License, earlier.Compatibility, earlier.AllowedTools
+	for k, v := range earlier.Metadata {
+		if k != keyGeneratedBy && !strings.HasPrefix(k, "mneme_") {
+			draft.Metadata[k] = v
+		}
+	}
+	return draft
 }

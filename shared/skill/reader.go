@@ -28,8 +28,7 @@ func NewReader(log *eventlog.Log, c *catalog.Catalog) *Reader { return &Reader{l
 // Source is what a skill of a question's memory is made of, or, of
 // questions.SynthesisID, of the project's synthesis. A question that nobody asks, and
 // one without a memory, is fault.NotFound.
-func (r *Reader) Source(ctx context.Context, project, question string) (_ Source, err error) {
-	defer fault.Wrap(&err, "memory of %s/%s", project, question)
+func (r *Reader) Source(ctx context.Context, project, question string) (Source, error) {
 	if question == questions.SynthesisID {
 		return r.synthesisSource(ctx, project)
 	}
