@@ -218,6 +218,9 @@ func (a *app) printSkills(list query.Skills, vault string, all bool) error {
 	if len(list.Skills) == 0 {
 		fmt.Fprintln(a.out, "none")
 	}
+	for _, p := range list.Problems {
+		fmt.Fprintln(a.err, "mem: damaged: "+p)
+	}
 	disk, err := openSkills(vault, false)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err

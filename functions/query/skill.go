@@ -55,7 +55,8 @@ type SkillEvent struct {
 
 // Skills is the answer of GET /memory/skills.
 type Skills struct {
-	Skills []Skill `json:"skills"`
+	Skills   []Skill  `json:"skills"`
+	Problems []string `json:"problems,omitempty"` // records that can not be read
 }
 
 // SkillDraft is the answer of GET /memory/skills/_draft: what a skill of the present
@@ -70,56 +71,6 @@ type SkillDraft struct {
 	GeneratedFrom memory.SHA    `json:"generated_from"`
 	Facts         []skill.Fact  `json:"facts"` // of the memory, those left out too
 	LeftOut       skill.LeftOut `json:"left_out"`
-}
-
-// skillRecord is one record of a name.
-type skillRecord struct {
-	key memory.SHA
-	*memory.Skill
-}
-
-// skillRecords are a project's, by name, each in the order in which they follow one
-// another: by the chain, and of two that follow the same one by time.
-func (f *Function) skillRecords(ctx context.Context, project string) (map[string][]skillRecord, error) {
-	out := map[string][]skillRecord{}
-	for key, err := range f.cfg.Log.RecordKeys(ctx, project, eventlog.Skills) {
-		if err != nil {
-			return nil, err
-		}
-		recs, err := f.cfg.Log.Records(ctx, project, eventlog.Skills, key)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range recs {
-			s, ok, err := eventlog.AsSkill(r)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				out[s.Name] = append(out[s.Name], skillRecord{key, s})
-			}
-		}
-	}
-	for name, list := range out {
-		out[name] = chained(list)
-	}
-	return out, nil
-}
-
-func chained(list []skillRecord) []skillRecord {
-	by, depth := map[memory.SHA]skillRecord{}, map[memory.SHA]int{}
-	for _, r := range list {
-		by[r.key] = r
-	}
-	for _, r := range list {
-		for prev, ok := by[r.Prev]; ok && depth[r.key] < len(list); prev, ok = by[prev.Prev] {
-			depth[r.key]++
-		}
-	}
-	slices.SortFunc(list, func(a, b skillRecord) int {
-		return cmp.Or(cmp.Compare(depth[a.key], depth[b.key]), a.At.Compare(b.At), cmp.Compare(a.key, b.key))
-	})
-	return list
 }
 
 // look is what several skills of one request share: many may be made of one memory.
@@ -162,11 +113,11 @@ func (l *look) secret(text string) (kind string, line int) {
 }
 
 // skillOf is how a name stands after its records.
-func (l *look) skillOf(ctx context.Context, list []skillRecord) (Skill, error) {
+func (l *look) skillOf(ctx context.Context, list []skill.Record) (Skill, error) {
 	r := list[len(list)-1]
 	s := Skill{
 		Name: r.Name, Project: r.Project, From: r.From, State: r.Action, SHA256: r.SHA256, GeneratedFrom: r.GeneratedFrom,
-		PromotedBy: r.PromotedBy, At: r.At, Record: r.key, Prev: r.Prev,
+		PromotedBy: r.PromotedBy, At: r.At, Record: r.Key, Prev: r.Prev,
 	}
 	if s.State == memory.SkillPromoted {
 		d, err := skill.Parse(r.Name, []byte(r.Text))
@@ -213,9 +164,12 @@ func (f *Function) Skills(ctx context.Context, projects []string, loadableOnly b
 		return out, err
 	}
 	for _, p := range projects {
-		all, err := f.skillRecords(ctx, p)
+		all, damaged, err := f.skills.Records(ctx, p)
 		if err != nil {
 			return out, err
+		}
+		for _, d := range damaged {
+			out.Problems = append(out.Problems, d.Error())
 		}
 		for _, list := range all {
 			if loadableOnly && list[len(list)-1].Action != memory.SkillPromoted {
@@ -267,11 +221,11 @@ func flagOf(r *http.Request, name string) (bool, error) {
 
 // findSkill is the one skill of a name in the projects that were asked: a promoted one
 // before those that were withdrawn.
-func (f *Function) findSkill(ctx context.Context, projects []string, name string) (found []skillRecord, err error) {
+func (f *Function) findSkill(ctx context.Context, projects []string, name string) (found []skill.Record, err error) {
 	defer fault.Wrap(&err, "skill %s", name)
 	promoted := 0
 	for _, p := range projects {
-		all, err := f.skillRecords(ctx, p)
+		all, _, err := f.skills.Records(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -296,7 +250,7 @@ func (f *Function) findSkill(ctx context.Context, projects []string, name string
 
 func (f *Function) showSkill(w http.ResponseWriter, r *http.Request) {
 	projects, err := f.asked(r)
-	var list []skillRecord
+	var list []skill.Record
 	if err == nil {
 		list, err = f.findSkill(r.Context(), projects, r.PathValue("name"))
 	}
@@ -326,7 +280,7 @@ func (f *Function) showSkill(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, e := range list {
-		s.History = append(s.History, SkillEvent{e.Action, e.PromotedBy, e.At, e.SHA256, e.key})
+		s.History = append(s.History, SkillEvent{e.Action, e.PromotedBy, e.At, e.SHA256, e.Key})
 	}
 	serve.WriteJSON(w, http.StatusOK, s)
 }
@@ -517,7 +471,7 @@ func (f *Function) promote(ctx context.Context, known []string, q skillRequest) 
 		SHA256: memory.SumString(q.Text), Text: q.Text, PromotedBy: q.By,
 	}
 	for _, p := range known {
-		all, err := f.skillRecords(ctx, p)
+		all, _, err := f.skills.Records(ctx, p)
 		if err != nil {
 			return Skill{}, err
 		}
@@ -536,7 +490,7 @@ func (f *Function) promote(ctx context.Context, known []string, q skillRequest) 
 			s.Unchanged = true
 			return s, err
 		}
-		rec.Prev = last.key
+		rec.Prev = last.Key
 	}
 	return f.keepSkill(ctx, l, rec)
 }
@@ -565,7 +519,7 @@ func (f *Function) withdraw(ctx context.Context, known []string, q skillRequest)
 	}
 	return f.keepSkill(ctx, l, memory.Skill{
 		Tenant: f.cfg.Tenant, Project: last.Project, Name: q.Name, Action: memory.SkillWithdrawn, From: last.From,
-		GeneratedFrom: last.GeneratedFrom, SHA256: last.SHA256, PromotedBy: q.By, Prev: last.key,
+		GeneratedFrom: last.GeneratedFrom, SHA256: last.SHA256, PromotedBy: q.By, Prev: last.Key,
 	})
 }
 
@@ -579,5 +533,5 @@ func (f *Function) keepSkill(ctx context.Context, l *look, rec memory.Skill) (Sk
 	if err != nil {
 		return Skill{}, err
 	}
-	return l.skillOf(ctx, []skillRecord{{key, &rec}})
+	return l.skillOf(ctx, []skill.Record{{Key: key, Skill: &rec}})
 }

@@ -342,3 +342,40 @@ func (r *Reader) Stated(ctx context.Context, project, question string, node memo
 	}
 	return false, nil
 }
+
+// Text is a memory that answers a question now.
+type Text struct {
+	Question string // id; questions.SynthesisID of the synthesis
+	Level    memory.Level
+	Node     memory.SHA
+	Text     string
+}
+
+// Memories are the present memories of a project: of every question in the order of
+// the question file, ad-hoc ones by name behind them, and the synthesis last. Those
+// without a text are left out.
+func (r *Reader) Memories(ctx context.Context, project string) (out []Text, err error) {
+	defer fault.Wrap(&err, "memories of %s", project)
+	streams, err := r.catalog.ServingStreams(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range streams {
+		c, err := replay.Load(ctx, r.log, project, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if c.State.MemoryText != "" {
+			out = append(out, Text{s.QueryID, memory.L1, c.State.MemoryNode, c.State.MemoryText})
+		}
+	}
+	st, ok, err := r.catalog.Synthesis(ctx, project)
+	if err != nil || !ok {
+		return out, err
+	}
+	run, _, err := replay.Synthesis(ctx, r.log, project, st.Name)
+	if err == nil && run.Memory != nil {
+		out = append(out, Text{questions.SynthesisID, memory.L2, run.Memory.Node, run.Memory.Text})
+	}
+	return out, err
+}
