@@ -396,8 +396,10 @@ func (a *app) diffSkill(ctx context.Context, cl *client, name, of, path, text st
 	diff := skill.Diff(path+" ("+of+")", text, path+" (of the memory now)", skill.Render(skill.Keep(now, was)))
 	if a.json {
 		err = a.printJSON(skillDrift{name, of, was.GeneratedFrom, d.GeneratedFrom, diff})
-	} else {
+	} else if diff != "" {
+		end := a.own()
 		fmt.Fprint(a.out, diff)
+		end()
 	}
 	if err == nil && diff != "" {
 		if !a.json {
