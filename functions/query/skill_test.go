@@ -414,3 +414,24 @@ func TestSkillOfSynthesis(t *testing.T) {
 		t.Errorf("without a synthesis: %+v", s)
 	}
 }
+
+// A record that is damaged is named, and hides no skill.
+func TestSkillDamaged(t *testing.T) {
+	t.Parallel()
+	w := skillWorld(t)
+	s := promote(w, draftOf(t, w, "").Text)
+	bad := memory.SumString("bad")
+	if _, err := w.Bucket.Put(t.Context(), "log/local/shop/skills/"+string(bad)+".jsonl", []byte("{\"v\":1}\n")); err != nil {
+		t.Fatal(err)
+	}
+	var list query.Skills
+	if w.Get("/memory/skills", &list); len(list.Skills) != 1 || !list.Skills[0].Loadable || len(list.Problems) != 1 || !strings.Contains(list.Problems[0], bad.Short()) {
+		t.Errorf("%+v", list)
+	}
+	if got := shown(w, s.Name); got.Text == "" {
+		t.Errorf("%+v", got)
+	}
+	if v := verified(t, w); v.OK || len(v.Problems) != 1 {
+		t.Errorf("verify: %+v", v)
+	}
+}

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -35,10 +36,16 @@ func Keep(draft, earlier Doc) Doc {
 		draft.Body += "\n\n" + own
 	}
 	draft.License, draft.Compatibility, draft.AllowedTools = earlier.License, earlier.Compatibility, earlier.AllowedTools
+	meta := maps.Clone(draft.Metadata)
 	for k, v := range earlier.Metadata {
-		if k != keyGeneratedBy && !strings.HasPrefix(k, "mneme_") {
-			draft.Metadata[k] = v
+		if k == keyGeneratedBy || strings.HasPrefix(k, "mneme_") {
+			continue
 		}
+		if meta == nil {
+			meta = map[string]string{}
+		}
+		meta[k] = v
 	}
+	draft.Metadata = meta
 	return draft
 }

@@ -252,3 +252,68 @@ func TestDiff(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What people added to a skill is in the next draft, once, however often it is drafted.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	made := func(fact string) skill.Doc {
+		d, _, err := skill.Draft(skill.Source{
+			Project: "shop", Question: "decisions", Wording: "What was decided?", Level: memory.L1, Node: memory.SumString(fact),
+			Facts: []skill.Fact{{Text: fact, Node: memory.SumString("n"), Trust: memory.TrustUser}},
+		}, skill.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	draft, next := made("Retries stop after 5 attempts."), made("Retries stop after 7 attempts.")
+	if got := skill.Render(skill.Keep(next, draft)); got != skill.Render(next) {
+		t.Errorf("nothing was added:\n%s", got)
+	}
+	text := skill.Render(draft) + "\n\nAsk Ada before you change it.\n\n- a\n"
+	text = strings.Replace(text, "metadata:\n", "license: MIT\nallowed-tools: Read\nmetadata:\n  team: 'payments'\n  mneme_tool_output: included\n", 1)
+	edited, err := skill.Parse("SKILL.md", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own := skill.Own(edited.Body); own != "Ask Ada before you change it.\n\n- a" {
+		t.Errorf("own part: %q", own)
+	}
+	got := skill.Keep(next, edited)
+	if diff := cmp.Diff(got, skill.Keep(next, got)); diff != "" {
+		t.Errorf("kept twice (-once +twice):\n%s", diff)
+	}
+	if got.License != "MIT" || got.Metadata["team"] != "payments" || got.IncludesToolOutput() || next.Metadata["team"] != "" ||
+		!strings.Contains(got.Body, "7 attempts") || strings.Contains(got.Body, "5 attempts") || !strings.HasSuffix(got.Body, "\n\nAsk Ada before you change it.\n\n- a") {
+		t.Errorf("%+v", got)
+	}
+	if bare := skill.Keep(skill.Doc{Name: "a"}, edited); bare.Metadata["team"] != "payments" {
+		t.Errorf("%+v", bare)
+	}
+	if own := skill.Own("A person wrote all of it."); own != "" {
+		t.Errorf("own part without a marker: %q", own)
+	}
+}
+
+// The example of docs/SKILLS.md is a skill.
+func TestDocumentedSkill(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "SKILLS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(page), "```markdown\n")
+	text, _, closed := strings.Cut(text, "```\n")
+	if !ok || !closed {
+		t.Fatal("docs/SKILLS.md shows none")
+	}
+	for _, f := range skill.Lint("SKILL.md", "shop-decisions", []byte(text)) {
+		if !f.Warning {
+			t.Error(f)
+		}
+	}
+	d, err := skill.Parse("SKILL.md", []byte(text))
+	if err != nil || skill.Render(d) != text {
+		t.Errorf("%v: it is not as it would be written:\n%s", err, skill.Render(d))
+	}
+}
