@@ -168,3 +168,27 @@ func TestDerivedFilterFinds(t *testing.T) {
 		t.Errorf("%d statements of the log are named, want 6: %q", found, filtered(w).Projects[0].Problems)
 	}
 }
+
+// After a scrub the log is looked at as far as it still says who said what.
+func TestDerivedFilterAfterScrub(t *testing.T) {
+	t.Parallel()
+	w := functest.New(t, functest.Options{Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
+	w.AskUp("shop", false, "decisions", "rules")
+	w.Learned("shop/a.jsonl", functest.Session("s1", derivedDay, functest.User("We decided to sign the releases with the key ACME-77aa88bb99, because the old one leaked."), functest.Assistant("Understood, noted."), functest.User(derivedFacts[0]), functest.Assistant("Noted.")))
+	w.Learned("shop/b.md", []byte("# Rules\n\nThe export of ACME-0c1d2e3f4a is written once a day. "+derivedFacts[1]+"\n"))
+	before := filtered(w).Projects[0]
+	if before.Statements == 0 || before.Unknown != 0 || len(before.Problems) != 0 {
+		t.Fatalf("before: %+v", before)
+	}
+	if _, err := w.Bucket.Put(t.Context(), "config/"+functest.Tenant+"/redact.yaml", []byte("patterns:\n  - name: acme\n    regexp: 'ACME-[0-9a-f]{10}'\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Learn.Scrub(t.Context(), "", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(w.Published()...)
+	after := filtered(w).Projects[0]
+	if after.Statements != before.Statements || after.Fed == 0 || after.Evidence != 0 || len(after.Problems) != 0 {
+		t.Errorf("after: %+v", after)
+	}
+}
