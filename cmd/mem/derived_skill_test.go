@@ -58,7 +58,7 @@ func TestDerivedSkills(t *testing.T) {
 		}
 		mems := s.texts("memory")
 		plain = append(plain, mems[max(0, len(mems)-3):]...)
-		plain = append(plain, s.must("query", "-p", "shop", "how many retry attempts are allowed, and why?"), s.must("query", "--level", "L2", "-p", "shop", "what is our caching policy?"))
+		plain = append(plain, s.must("query", "-p", "shop", "how many retry attempts are allowed, and why?"), s.must("query", "--level", "L2", "-p", "shop", "what is our caching policy?"), s.must("synthesis", "-p", "shop"))
 
 		dir := t.TempDir()
 		put := func(name string, b []byte) {

@@ -60,7 +60,7 @@ func TestDerivedFilter(t *testing.T) {
 	if r.Statements < 3 || r.Unknown != 0 || a[emitted.KindSkill] != 1 || a[emitted.KindMemory] == 0 || a[emitted.KindSynthesis] != 1 || a[emitted.KindDraft] != a[emitted.KindMemory]+1 || r.Streams != 2 {
 		t.Errorf("looked at too little: %+v", r)
 	}
-	if want := 3*(a[emitted.KindMemory]+a[emitted.KindSynthesis]) + 4*(a[emitted.KindSkill]+a[emitted.KindDraft]); r.Fed != want {
+	if want := 3*(a[emitted.KindMemory]+a[emitted.KindSynthesis]) + 4*(a[emitted.KindSkill]+a[emitted.KindDraft]+a[emitted.KindNote]); r.Fed != want {
 		t.Errorf("fed back in %d forms, want %d", r.Fed, want)
 	}
 	if r.Derived == 0 || r.Evidence != 0 || len(r.Problems) != 0 {

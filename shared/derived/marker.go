@@ -1,6 +1,9 @@
 package derived
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Every document that Mneme writes for people or agents holds what it says
 // between two lines:
@@ -97,6 +100,35 @@ func NextMarker(text string, at int) (from, to int, kind string, ok bool) {
 
 // maxAttrs bounds what a marker says beside its name, in bytes.
 const maxAttrs = 512
+
+// MarkerHint is in every text that holds MarkerClose, its line filled anew or not.
+const MarkerHint = "/mneme:derived"
+
+// A marker between whose words lines broke, with the quote marks of these lines.
+var (
+	refilledOpen  = regexp.MustCompile(`^<!--[\s>]*mneme:derived(?:[\s>]+[a-z]+=[^\s<>]+)+[\s>]*-->`)
+	refilledClose = regexp.MustCompile(`<!--[\s>]*/mneme:derived[\s>]*-->`)
+)
+
+// Refilled is the end of the document that begins at text[from:] and whose lines were
+// filled anew, so that its marker need not stand on a line by itself: MinWords words or
+// more stand between both marks. Fewer are somebody's words about the marks, and so is a
+// mark behind a backtick.
+func Refilled(text string, from int) (to int, ok bool) {
+	if !strings.HasPrefix(text[from:], "<!--") || from > 0 && text[from-1] == '`' {
+		return 0, false
+	}
+	open := refilledOpen.FindStringIndex(text[from:min(len(text), from+maxAttrs)])
+	if open == nil {
+		return 0, false
+	}
+	at := from + open[1]
+	end := refilledClose.FindStringIndex(text[at:])
+	if end == nil || len(strings.Fields(text[at:at+end[0]])) < MinWords {
+		return 0, false
+	}
+	return at + end[1], true
+}
 
 func lineStart(s string, i int) int { return strings.LastIndexByte(s[:i], '\n') + 1 }
 

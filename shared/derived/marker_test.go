@@ -62,5 +62,36 @@ func FuzzNextMarker(f *testing.F) {
 			at = to
 		}
 		derived.Marked(text)
+		for at := range text {
+			if to, ok := derived.Refilled(text, at); ok && (to <= at || !strings.HasSuffix(text[:to], "-->")) {
+				t.Fatalf("document [%d,%d) of %q", at, to, text)
+			}
+		}
 	})
+}
+
+// A document is known though its lines were filled anew, and words about the marks are
+// not taken for one.
+func TestRefilled(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("one two three four ", 10)
+	open, end := derived.Marker("vault"), derived.MarkerClose
+	for text, want := range map[string]bool{
+		open + " # A " + long + end + " and on":                                           true,
+		"<!--\n> mneme:derived\n> kind=vault\n> --> " + long + "<!--\n/mneme:derived -->": true,
+		open + " " + strings.TrimSpace(strings.TrimSuffix(long, "four ")) + " " + end:     false, // 39 words
+		open + " and " + end:                   false,
+		open + long:                            false,
+		"<!-- mneme:derivedx -->" + long + end: false,
+		"<!-- mneme:derived -->" + long + end:  false,
+		"mneme:derived " + long + end:          false,
+	} {
+		to, ok := derived.Refilled(text, 0)
+		if ok != want || ok && !strings.HasSuffix(text[:to], "-->") {
+			t.Errorf("%q: %d, %t", text, to, ok)
+		}
+	}
+	if _, ok := derived.Refilled("`"+open+"` "+long+end, 1); ok {
+		t.Error("a mark that is quoted as code")
+	}
 }

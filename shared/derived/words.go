@@ -30,8 +30,8 @@ const suffixHex = 8
 
 // words are the tokens of s. Dropped are punctuation, list marks, check marks,
 // quote marks, strokes and emphasis, node suffixes ("[1f0a77c2]", with the link that
-// it may be of, "[^1f0a77c2]", " ^1f0a77c2" at the end of a line), the names that
-// notes give their lines there (" ^fact-12") and the escapes of a JSON string
+// it may be of, "[^1f0a77c2]", " ^1f0a77c2", a link to such a line), the names that
+// notes give their lines at their ends (" ^fact-12") and the escapes of a JSON string
 // (`\n`). open says that a node suffix stands behind the last token.
 func words(dst []word, s string) (_ []word, open bool) {
 	space := true
@@ -48,6 +48,9 @@ func words(dst []word, s string) (_ []word, open bool) {
 		switch {
 		case !letter(r):
 			switch {
+			case r == '[' && reference(s[i:]) > 0:
+				open, space = true, true
+				n = reference(s[i:])
 			case r == '[' && suffix(s[i:]):
 				open, space = true, true
 				n = suffixHex + 2
@@ -169,6 +172,27 @@ func link(s string) int {
 	return 0
 }
 
+// reference is the length of the link to a node's line that s begins with, as notes
+// have it: "[[decisions#^1f0a77c2|decisions 1f0a77c2]]", its label over two lines or not.
+func reference(s string) int {
+	if !strings.HasPrefix(s, "[[") {
+		return 0
+	}
+	end := strings.Index(s[:min(len(s), maxLink)], "]]")
+	if end < 0 {
+		return 0
+	}
+	target, _, _ := strings.Cut(s[2:end], "|")
+	_, block, ok := strings.Cut(target, "#^")
+	if i := strings.LastIndexByte(block, '-'); i >= 0 {
+		block = block[i+1:]
+	}
+	if !ok || len(block) != suffixHex || !suffix("["+block+"]") || strings.Contains(s[2:end], "[") {
+		return 0
+	}
+	return end + 2
+}
+
 // checked reports whether s[i:] is the mark of a list item that is done, "- [x] ".
 func checked(s string, i int) bool {
 	if !strings.HasPrefix(s[i:], "[x] ") && !strings.HasPrefix(s[i:], "[X] ") {
@@ -183,7 +207,8 @@ const minBlockID = 4
 
 // blockID is the length of the line's name that s[i:] begins with, "^fact-12", as
 // notes refer to one line of another by it; node says that it is a node's suffix.
-// It has white space before it and the end of its line behind it.
+// It has white space before it and the end of its line behind it; one that is a node's
+// suffix may have anything behind it, as after a new filling of lines.
 func blockID(s string, i int) (n int, node bool) {
 	if i > 0 && s[i-1] != ' ' && s[i-1] != '\t' {
 		return 0, false
@@ -194,6 +219,9 @@ func blockID(s string, i int) (n int, node bool) {
 	}
 	if j-i-1 < minBlockID {
 		return 0, false
+	}
+	if hex && j-i-1 == suffixHex && (j == len(s) || s[j] == ' ' || s[j] == '\n') {
+		return j - i, true
 	}
 	for k := j; k < len(s) && s[k] != '\n'; k++ {
 		if s[k] != ' ' && s[k] != '\t' && s[k] != '\r' {

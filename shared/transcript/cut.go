@@ -28,12 +28,12 @@ type passage struct {
 type lastEnds struct{ reminder, marker, document int }
 
 func endsOf(s string) lastEnds {
-	return lastEnds{strings.LastIndex(s, reminderClose), strings.LastIndex(s, MarkerClose), strings.LastIndex(s, derived.MarkerClose)}
+	return lastEnds{strings.LastIndex(s, reminderClose), strings.LastIndex(s, MarkerClose), strings.LastIndex(s, derived.MarkerHint)}
 }
 
 // hasTags reports whether s may hold a tagged passage.
 func hasTags(s string) bool {
-	return strings.Contains(s, reminderOpen) || strings.Contains(s, MarkerOpen) || strings.Contains(s, derived.MarkerClose)
+	return strings.Contains(s, reminderOpen) || strings.Contains(s, MarkerOpen) || strings.Contains(s, derived.MarkerHint)
 }
 
 // nextPassage finds the first complete tagged run from i on.
@@ -54,13 +54,25 @@ func nextPassage(s string, i int, last lastEnds) (passage, bool) {
 			if e := strings.Index(rest, MarkerClose); e >= 0 {
 				return passage{i, i + e + len(MarkerClose), true}, true
 			}
-		case i < last.document && opensDocument(s, i):
-			e := strings.Index(rest, derived.MarkerClose) // there is one: the last stands behind
-			return passage{frontBefore(s, i), i + e + len(derived.MarkerClose), true}, true
+		case i < last.document:
+			if to, ok := documentAt(s, i); ok {
+				return passage{frontBefore(s, i), to, true}, true
+			}
 		}
 		i++
 	}
 	return passage{}, false
+}
+
+// documentAt is the end of the document of Mneme's that begins at s[i:]: with its marker
+// on a line by itself, or with its lines filled anew.
+func documentAt(s string, i int) (to int, ok bool) {
+	if opensDocument(s, i) {
+		if e := strings.Index(s[i:], derived.MarkerClose); e >= 0 {
+			return i + e + len(derived.MarkerClose), true
+		}
+	}
+	return derived.Refilled(s, i)
 }
 
 // opensDocument reports whether the line that begins a document of Mneme's stands at

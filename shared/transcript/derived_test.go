@@ -77,6 +77,7 @@ func TestMarkedMessage(t *testing.T) {
 		}
 		return string(b) + "\n"
 	}
+	_, filled, _ := strings.Cut(strings.Replace(skillText, "## More", strings.Repeat("And so on. ", 10), 1), "---\n\n")
 	for _, tc := range []struct {
 		name, text string
 		want       []string
@@ -85,6 +86,8 @@ func TestMarkedMessage(t *testing.T) {
 		{"between words", "Here it is:\n\n" + skillText + "\nWhat of it?", []string{"Here it is:|What of it?"}},
 		{"between rulers", "A\n\n---\n\nB\n---\n<!-- mneme:derived kind=skill -->\nx\n<!-- /mneme:derived -->\nC", []string{"A\n\n---\n\nB\n---|C"}},
 		{"without its end", "<!-- mneme:derived kind=skill -->\nx", []string{"<!-- mneme:derived kind=skill -->\nx"}},
+		{"filled anew", "It says: " + strings.Join(strings.Fields(filled), " ") + " Good.", []string{"It says:|Good."}},
+		{"filled anew and quoted", "It says:\n> " + strings.Join(strings.Fields(filled), "\n> ") + "\nGood.", []string{"It says:\n>|Good."}},
 		{"words about it", "Between `<!-- mneme:derived kind=skill -->` and `<!-- /mneme:derived -->` it stands.", []string{"Between `<!-- mneme:derived kind=skill -->` and `<!-- /mneme:derived -->` it stands."}},
 	} {
 		for _, role := range []string{"user", "assistant"} {
