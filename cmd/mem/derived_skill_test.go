@@ -71,7 +71,11 @@ func TestDerivedSkills(t *testing.T) {
 			if !strings.HasPrefix(text, "{") { // JSON is no document, whatever the file's name
 				put(fmt.Sprintf("back-%d-%d.md", round, i), []byte(text))
 			}
-			put(fmt.Sprintf("back-%d-%d.jsonl", round, i), echoSession(t, fmt.Sprintf("back-%d-%d", round, i), at, "What do we know so far?", recited(text)...))
+			forms := recited(text)
+			if round > 0 { // all of them in the first round, then another each time
+				forms = forms[round : round+1]
+			}
+			put(fmt.Sprintf("back-%d-%d.jsonl", round, i), echoSession(t, fmt.Sprintf("back-%d-%d", round, i), at, "What do we know so far?", forms...))
 		}
 		for i, text := range marked {
 			put(fmt.Sprintf("paste-%d-%d.jsonl", round, i), echoSession(t, fmt.Sprintf("paste-%d-%d", round, i), at, "Hold to this skill:\n\n"+text, "I will."))

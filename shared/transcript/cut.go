@@ -97,7 +97,7 @@ const maxMarkerLine = 1 << 10
 func frontBefore(s string, i int) int {
 	head := strings.TrimRight(s[:strings.LastIndexByte(s[:i], '\n')+1], " \t\r\n>")
 	if !strings.HasSuffix(head, "\n---") {
-		return i
+		return refilledFront(s, i)
 	}
 	head = head[:len(head)-len("\n---")]
 	for n := 0; n < maxFrontLines; n++ {
@@ -114,6 +114,21 @@ func frontBefore(s string, i int) int {
 	}
 	return i
 }
+
+// refilledFront is frontBefore where the lines were filled anew: what stands between
+// two rulers and says that Mneme wrote it.
+func refilledFront(s string, i int) int {
+	head, ok := strings.CutSuffix(strings.TrimRight(s[max(0, i-maxFront):i], " \t\r\n>"), "---")
+	k := strings.LastIndex(head, "---")
+	if !ok || k < 0 || k > 0 && !strings.ContainsAny(head[k-1:k], " \t\n>") ||
+		!strings.Contains(head[k:], "generated_by:") && !strings.Contains(head[k:], derivedFromKey+":") {
+		return i
+	}
+	return max(0, i-maxFront) + k
+}
+
+// maxFront bounds front matter whose lines were filled anew, in bytes.
+const maxFront = 8 << 10
 
 // maxPassages bounds the passages of one text, as each costs a look at the
 // whole; real texts hold a few. What follows them is cut away with them.

@@ -77,7 +77,7 @@ func TestMarkedMessage(t *testing.T) {
 		}
 		return string(b) + "\n"
 	}
-	_, filled, _ := strings.Cut(strings.Replace(skillText, "## More", strings.Repeat("And so on. ", 10), 1), "---\n\n")
+	filled := strings.Replace(skillText, "## More", strings.Repeat("And so on. ", 10), 1)
 	for _, tc := range []struct {
 		name, text string
 		want       []string
@@ -87,6 +87,7 @@ func TestMarkedMessage(t *testing.T) {
 		{"between rulers", "A\n\n---\n\nB\n---\n<!-- mneme:derived kind=skill -->\nx\n<!-- /mneme:derived -->\nC", []string{"A\n\n---\n\nB\n---|C"}},
 		{"without its end", "<!-- mneme:derived kind=skill -->\nx", []string{"<!-- mneme:derived kind=skill -->\nx"}},
 		{"filled anew", "It says: " + strings.Join(strings.Fields(filled), " ") + " Good.", []string{"It says:|Good."}},
+		{"filled anew, without its front matter", "A --- b --- " + strings.Join(strings.Fields(filled[strings.Index(filled, "<!--"):]), " ") + " Good.", []string{"A --- b ---|Good."}},
 		{"filled anew and quoted", "It says:\n> " + strings.Join(strings.Fields(filled), "\n> ") + "\nGood.", []string{"It says:\n>|Good."}},
 		{"words about it", "Between `<!-- mneme:derived kind=skill -->` and `<!-- /mneme:derived -->` it stands.", []string{"Between `<!-- mneme:derived kind=skill -->` and `<!-- /mneme:derived -->` it stands."}},
 	} {
