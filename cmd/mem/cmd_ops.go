@@ -19,10 +19,16 @@ import (
 )
 
 func (a *app) cmdVerify() *cobra.Command {
-	return &cobra.Command{
+	var filter bool
+	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the whole log and the indexes, and print their hashes",
-		Args:  cobra.NoArgs,
+		Long: `Check the whole log and the indexes, and print their hashes.
+
+--derived-filter checks besides that nothing which Mneme gave out is evidence: not in
+the log, and not if every memory, synthesis, skill and draft came back as a file, a
+message, a tool's result or a paste. It writes nothing and calls no model.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := a.client()
 			if err != nil {
@@ -35,8 +41,17 @@ func (a *app) cmdVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var d *gate.DerivedFilter
+			if filter {
+				if d, err = a.derivedFilter(c.Context(), cl); err != nil {
+					return err
+				}
+			}
 			if a.json {
-				err = a.printJSON(v)
+				err = a.printJSON(struct {
+					project.Verified
+					Filter *gate.DerivedFilter `json:"derived_filter,omitempty"`
+				}{v, d})
 			} else {
 				fmt.Fprintf(a.out, "log_hash    %s\nindex_hash  %s\n", v.LogHash, v.IndexHash)
 				for _, s := range sortedKeys(v.Streams) {
@@ -48,15 +63,54 @@ func (a *app) cmdVerify() *cobra.Command {
 				if n := v.Counts["without_vector"]; n > 0 {
 					fmt.Fprintf(a.out, "%d passages have no vector, as a model had none for them: they are found by their words alone\n", n)
 				}
-				if v.OK {
+				if d != nil {
+					a.printDerivedFilter(d)
+				}
+				if v.OK && (d == nil || d.OK) {
 					fmt.Fprintln(a.out, "ok")
 				}
 			}
-			if err == nil && !v.OK {
+			if err == nil && (!v.OK || d != nil && !d.OK) {
 				return errNothing
 			}
 			return err
 		},
+	}
+	c.Flags().BoolVar(&filter, "derived-filter", false, "check too that nothing which Mneme gave out is evidence")
+	return c
+}
+
+// derivedFilter asks of the project that is named, or of all.
+func (a *app) derivedFilter(ctx context.Context, cl *client) (*gate.DerivedFilter, error) {
+	p := ""
+	if a.project != "" {
+		var err error
+		if p, err = a.named(ctx, cl); err != nil {
+			return nil, err
+		}
+	}
+	m := a.meter("derived filter", -1, false)
+	defer m.done()
+	out := &gate.DerivedFilter{}
+	return out, cl.long(ctx, http.MethodGet, "/memory/derived"+queryString("project", p), nil, func(json.RawMessage) { m.add(1) }, out)
+}
+
+func (a *app) printDerivedFilter(d *gate.DerivedFilter) {
+	for _, r := range d.Projects {
+		var kinds []string
+		total := 0
+		for _, k := range sortedKeys(r.Artifacts) {
+			total += r.Artifacts[k]
+			kinds = append(kinds, fmt.Sprintf("%d %s", r.Artifacts[k], k))
+		}
+		fmt.Fprintf(a.out, "derived filter, %s: %d statements in the log; %d texts given out (%s), fed back in %d forms to %d questions: %d new evidence\n",
+			r.Project, r.Statements, total, strings.Join(kinds, ", "), r.Fed, r.Streams, r.Evidence)
+		for _, p := range r.Problems {
+			fmt.Fprintln(a.out, "problem:", p)
+		}
+		if r.Omitted > 0 {
+			fmt.Fprintf(a.out, "problem: and %d more\n", r.Omitted)
+		}
 	}
 }
 

@@ -73,6 +73,16 @@ func (a *app) ask(ctx context.Context, c *client, project, question string, f qu
 	return nil
 }
 
+// own begins what Mneme says, and gives what ends it. Read by a program, it may come
+// back in its transcript: the marker says whose words these are.
+func (a *app) own() (end func()) {
+	if isTerminal(a.out) {
+		return func() {}
+	}
+	fmt.Fprintln(a.out, transcript.MarkerOpen+">")
+	return func() { fmt.Fprintln(a.out, transcript.MarkerClose) }
+}
+
 // shownCitations is how many citations people see of one result; --json has all.
 const shownCitations = 3
 
@@ -87,12 +97,7 @@ func (a *app) printAnswer(ans query.Answer) {
 	if ans.Notice != "" {
 		fmt.Fprintln(a.out, ans.Notice)
 	}
-	if !isTerminal(a.out) {
-		// Read by a program, the answer may come back in its transcript: the
-		// marker says whose words these are.
-		fmt.Fprintln(a.out, transcript.MarkerOpen+">")
-		defer fmt.Fprintln(a.out, transcript.MarkerClose)
-	}
+	defer a.own()()
 	for i, r := range ans.Results {
 		mark := ""
 		if len(r.SupersededBy) > 0 {

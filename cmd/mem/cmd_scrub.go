@@ -80,6 +80,9 @@ func (a *app) printScrub(r *scrub.Report, dry bool) {
 	if !dry && (r.Tombstone != "" || r.Finished != "") {
 		fmt.Fprintf(a.out, "  %d statements stated anew, %d that can no longer be cited dropped, %d memory texts erased; the indexes are being rebuilt (mem wait)\n", r.Evidence, r.Dropped, r.Memories)
 	}
+	if !dry && r.Skills > 0 {
+		fmt.Fprintf(a.out, "  %d promoted skills erased: take the secret out of their files, which agents still load, and promote them again (mem skill list)\n", r.Skills)
+	}
 	for _, n := range r.Names {
 		fmt.Fprintf(a.out, "  cannot be erased: a secret in the %s\n", n)
 	}

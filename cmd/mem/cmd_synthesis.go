@@ -12,7 +12,6 @@ import (
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/fault"
-	"github.com/mneme-ai/mneme/shared/transcript"
 )
 
 func (a *app) cmdSynthesis() *cobra.Command {
@@ -112,10 +111,7 @@ func (a *app) printSynthesis(s query.Synthesis) {
 	if len(s.Lines) == 0 {
 		return
 	}
-	if !isTerminal(a.out) {
-		fmt.Fprintln(a.out, transcript.MarkerOpen+">")
-		defer fmt.Fprintln(a.out, transcript.MarkerClose)
-	}
+	defer a.own()()
 	for _, l := range s.Lines {
 		fmt.Fprintf(a.out, "- %s\n", l.Text)
 		var of []string

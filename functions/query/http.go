@@ -23,6 +23,10 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/why", f.why)
 	mux.HandleFunc("GET /memory/log", f.logLines)
 	mux.HandleFunc("GET /memory/report", f.report)
+	mux.HandleFunc("GET /memory/skills", f.listSkills)
+	mux.HandleFunc("GET /memory/skills/_draft", f.draftSkill)
+	mux.HandleFunc("GET /memory/skills/{name}", f.showSkill)
+	mux.HandleFunc("POST /memory/skills", f.postSkill)
 }
 
 func (f *Function) ask(parse func(*http.Request) (Request, error)) http.HandlerFunc {

@@ -7,7 +7,8 @@
 // "seen, not kept" and never mixed with memory. A reranker changes the order of
 // what passed the floor, never what passes it.
 //
-// The package writes nothing.
+// The package writes one thing: who promoted or withdrew a skill, when, and its text
+// (skill.go). No memory follows from it.
 package query
 
 import (
@@ -26,6 +27,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/skill"
 )
 
 // Config is what the function is given.
@@ -53,7 +55,10 @@ type Config struct {
 }
 
 // Function is the query function.
-type Function struct{ cfg Config }
+type Function struct {
+	cfg    Config
+	skills *skill.Reader
+}
 
 // New checks cfg and fills its defaults.
 func New(cfg Config) (*Function, error) {
@@ -75,7 +80,7 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg}, nil
+	return &Function{cfg: cfg, skills: skill.NewReader(cfg.Log, cfg.Catalog)}, nil
 }
 
 // Name is the function's name.

@@ -61,6 +61,7 @@ var Ranks = map[string]int{
 
 	"shared/catalog":    5,
 	"shared/cost":       5,
+	"shared/emitted":    5,
 	"shared/export":     5,
 	"shared/labels":     5,
 	"shared/skill":      5,
@@ -102,6 +103,7 @@ var Siblings = map[string][]string{
 	"shared/export":            {"shared/labels", "shared/catalog", "shared/replay"},
 	"shared/vault":             {"shared/catalog", "shared/replay"},
 	"shared/skill":             {"shared/catalog", "shared/replay"},
+	"shared/emitted":           {"shared/catalog", "shared/replay", "shared/skill"},
 }
 
 // Adapters are the packages that bind a port to one implementation. Only
@@ -173,5 +175,6 @@ var Modules = []Third{
 	// For tests only.
 	{Path: "github.com/cockroachdb/datadriven", Tests: []string{Everywhere}},
 	{Path: "github.com/google/go-cmp", Tests: []string{Everywhere}},
-	{Path: "github.com/rogpeppe/go-internal", Tests: []string{Everywhere}},
+	// Of it the program takes the unified diff alone.
+	{Path: "github.com/rogpeppe/go-internal", Owners: []string{"shared/skill"}, Tests: []string{Everywhere}},
 }

@@ -91,6 +91,19 @@ func TestPassages(t *testing.T) {
 		{"a number that wrapping brought to the front of a line",
 			"We decided that retries stop after exactly\n5 attempts, because the upstream bans us for more. The cache keeps its entries for exactly\n15 minutes. " + statements[2],
 			[]string{"We … else."}},
+		{"one statement with its suffix", "As noted: " + statements[1] + " [1f0a77c2]\nYes.", []string{"Deploys … weekends.*"}},
+		{"one with a suffix that is no node's", statements[1] + " [1f0a77]", nil},
+		{"a suffix behind other words", statements[1] + " Really. [1f0a77c2]", nil},
+		{"struck through, bold, checked, with links and line names",
+			"- ~~" + statements[0] + "~~ [1f0a77c2](https://example.org/a_(b)) ^1f0a77c2\n- [x] **" + statements[1] + "** [[9c41d0e5]] ^fact-12\n> * _" + statements[2] + "_ [^1f0a77c2]\n",
+			[]string{"We … else.*"}},
+		{"with links to the lines of notes", "- " + statements[3] + " [[decisions#^1f0a77c2|decisions 1f0a77c2]] ^c5681184", []string{"The … 1f0a77c2]]*"}},
+		{"with such links, filled anew", "- " + statements[3] + " [[decisions#^p-1f0a77c2|decisions\n> 1f0a77c2]] ^c5681184 - " + statements[1] + " [[rules#^1f0a77c2]] ^c5681184 Up", []string{"The … minutes.*", "Deploys … weekends.*"}},
+		{"with a link to another line", statements[3] + " [[decisions#^retries|decisions 1f0a77c2]]", nil},
+		{"with line names alone", "- " + statements[0] + " ^a1b2\n- " + statements[1] + " ^a1b3 \n- " + statements[2] + " ^a1b4", []string{"We … else."}},
+		{"one with a node's suffix as the line's name", "- " + statements[3] + " ^1f0a77c2", []string{"The … minutes.*"}},
+		{"a formula is no line's name", statements[0] + " ^2\n" + statements[1] + " ^2\n" + statements[2], nil},
+		{"dated one by one", "- 2026-03-01 " + statements[0] + " [1f0a77c2]\n- 2026-03-02 " + statements[3] + " [1f0a77c2]", []string{"We … more.*", "The … minutes.*"}},
 		{"nothing", "", nil},
 		{"other text", strings.Repeat("Nothing of this was ever in a memory, whatever it says. ", 20), nil},
 		{"no row is made of parts of statements",
@@ -111,10 +124,10 @@ func TestPassages(t *testing.T) {
 func show(text string, ps []derived.Passage) (out []string) {
 	for _, p := range ps {
 		f := strings.Fields(strings.Trim(text[p.From:p.To], "*"))
-		for len(f) > 1 && strings.HasPrefix(f[len(f)-1], "[") {
+		for len(f) > 1 && strings.ContainsAny(f[len(f)-1][:1], "[^") {
 			f = f[:len(f)-1]
 		}
-		s := f[0] + " … " + strings.SplitN(f[len(f)-1], `\n`, 2)[0]
+		s := f[0] + " … " + strings.SplitN(strings.TrimRight(f[len(f)-1], "_~"), `\n`, 2)[0]
 		if i := strings.IndexByte(f[len(f)-1], '['); i > 0 {
 			s = f[0] + " … " + f[len(f)-1][:i]
 		}
@@ -168,7 +181,11 @@ func TestShingles(t *testing.T) {
 	if diff := cmp.Diff(indexOf(statements[:3]...).Passages(text, 3, 0), x.Passages(text, 1, 6)); diff != "" {
 		t.Errorf("passages (-texts +shingles):\n%s", diff)
 	}
-	if got := x.Passages(strings.Join(strings.Fields(text), " "), 1, 5); len(got) > 0 {
+	plain := statements[0] + " " + statements[1] + " " + statements[2]
+	if got := x.Passages(plain, 1, 6); len(got) != 1 {
+		t.Errorf("passages %v of %q", got, plain)
+	}
+	if got := x.Passages(plain, 1, 5); len(got) > 0 {
 		t.Errorf("passages %v before the last shingle was added", got)
 	}
 	for i, want := range []bool{true, true, true, false} {

@@ -12,9 +12,10 @@
 // results, is a row of them), or MinWords consecutive words of one statement. At
 // either end of a paragraph a row goes on into a part of a statement, as an
 // excerpt begins and ends anywhere. A single statement that is broken over
-// lines is a passage too. Case, punctuation, list marks, quote marks, line
-// breaks and node suffixes do not count, so that wrapping or indenting anew
-// hides nothing.
+// lines is a passage too, and one with a node suffix right behind it, which nobody
+// types. Case, punctuation, list marks, quote marks, strokes, emphasis, line
+// breaks, line names and node suffixes do not count, so that wrapping, indenting or
+// decorating anew hides nothing.
 //
 // A log that keeps no text of a statement keeps its Shingle, by which it is
 // known as a whole.
@@ -65,6 +66,7 @@ type Index struct {
 
 	// Working memory of one look at a text.
 	text []word
+	open bool // a node suffix stands behind the last one
 	sums []uint64
 	best []int32
 	next []int32

@@ -20,7 +20,7 @@ func (x *Index) Passages(text string, n, m int) []Passage {
 		return nil
 	}
 	ws, open := words(x.text[:0], text)
-	x.text = ws
+	x.text, x.open = ws, open
 	if len(ws) < minTokens {
 		return nil
 	}
@@ -161,8 +161,12 @@ func (x *Index) row(text string, i, n int) (from, to int, ok bool) {
 	if total >= MinWords {
 		return from, to, true
 	}
-	// One statement, over two lines or more.
 	to = int(x.next[i])
+	// One statement, with its node's suffix.
+	if to < len(x.text) && x.text[to].cited || to == len(x.text) && x.open {
+		return i, to, true
+	}
+	// One statement, over two lines or more.
 	if x.best[i]-x.best[to] < lineWords || !x.border(text, i) || !x.border(text, to) ||
 		!strings.Contains(text[x.text[i].from:x.text[to-1].to], "\n") {
 		return 0, 0, false

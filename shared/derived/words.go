@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -27,9 +28,11 @@ func (h hash) same(o hash) bool { return (h^o)&^wordBit == 0 }
 // suffixHex is the length of the node ids in a memory text.
 const suffixHex = 8
 
-// words are the tokens of s. Dropped are punctuation, list marks, quote marks,
-// node suffixes ("[1f0a77c2]") and the escapes of a JSON string (`\n`). open
-// says that a node suffix stands behind the last token.
+// words are the tokens of s. Dropped are punctuation, list marks, check marks,
+// quote marks, strokes and emphasis, node suffixes ("[1f0a77c2]", with the link that
+// it may be of, "[^1f0a77c2]", " ^1f0a77c2", a link to such a line), the names that
+// notes give their lines at their ends (" ^fact-12") and the escapes of a JSON string
+// (`\n`). open says that a node suffix stands behind the last token.
 func words(dst []word, s string) (_ []word, open bool) {
 	space := true
 	for i := 0; i < len(s); {
@@ -45,9 +48,24 @@ func words(dst []word, s string) (_ []word, open bool) {
 		switch {
 		case !letter(r):
 			switch {
+			case r == '[' && reference(s[i:]) > 0:
+				open, space = true, true
+				n = reference(s[i:])
 			case r == '[' && suffix(s[i:]):
 				open, space = true, true
 				n = suffixHex + 2
+				n += link(s[i+n:])
+			case r == '[' && i+1 < len(s) && s[i+1] == '^' && i+1+suffixHex < len(s) && suffix("["+s[i+2:]):
+				open, space = true, true
+				n = suffixHex + 3
+			case r == '[' && checked(s, i):
+				space = true
+				n = len("[x]")
+			case r == '^':
+				if m, node := blockID(s, i); m > 0 {
+					open, space = open || node, true
+					n = m
+				}
 			case r == '\\' && i+1 < len(s) && (s[i+1] == 'n' || s[i+1] == 't' || s[i+1] == 'r'):
 				space = true
 				n = 2
@@ -135,6 +153,82 @@ func suffix(s string) bool {
 		}
 	}
 	return true
+}
+
+// maxLink bounds the target of a suffix that is a link, in bytes.
+const maxLink = 512
+
+// link is the length of the target "(…)" that s begins with, as a Markdown link has
+// it behind its text; 0 where there is none.
+func link(s string) int {
+	if s == "" || s[0] != '(' {
+		return 0
+	}
+	for i := 1; i < len(s) && i < maxLink && s[i] != '\n'; i++ {
+		if s[i] == ')' {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// reference is the length of the link to a node's line that s begins with, as notes
+// have it: "[[decisions#^1f0a77c2|decisions 1f0a77c2]]", its label over two lines or not.
+func reference(s string) int {
+	if !strings.HasPrefix(s, "[[") {
+		return 0
+	}
+	end := strings.Index(s[:min(len(s), maxLink)], "]]")
+	if end < 0 {
+		return 0
+	}
+	target, _, _ := strings.Cut(s[2:end], "|")
+	_, block, ok := strings.Cut(target, "#^")
+	if i := strings.LastIndexByte(block, '-'); i >= 0 {
+		block = block[i+1:]
+	}
+	if !ok || len(block) != suffixHex || !suffix("["+block+"]") || strings.Contains(s[2:end], "[") {
+		return 0
+	}
+	return end + 2
+}
+
+// checked reports whether s[i:] is the mark of a list item that is done, "- [x] ".
+func checked(s string, i int) bool {
+	if !strings.HasPrefix(s[i:], "[x] ") && !strings.HasPrefix(s[i:], "[X] ") {
+		return false
+	}
+	lead := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
+	return strings.ContainsAny(lead, "-*+") && strings.Trim(lead, " \t>-*+") == ""
+}
+
+// minBlockID is the least length of a line's name: "x ^2" is a formula.
+const minBlockID = 4
+
+// blockID is the length of the line's name that s[i:] begins with, "^fact-12", as
+// notes refer to one line of another by it; node says that it is a node's suffix.
+// It has white space before it and the end of its line behind it; one that is a node's
+// suffix may have anything behind it, as after a new filling of lines.
+func blockID(s string, i int) (n int, node bool) {
+	if i > 0 && s[i-1] != ' ' && s[i-1] != '\t' {
+		return 0, false
+	}
+	j, hex := i+1, true
+	for ; j < len(s) && (lowered[s[j]&0x7f] != 0 && s[j] < utf8.RuneSelf || s[j] == '-'); j++ {
+		hex = hex && (s[j] >= '0' && s[j] <= '9' || s[j] >= 'a' && s[j] <= 'f')
+	}
+	if j-i-1 < minBlockID {
+		return 0, false
+	}
+	if hex && j-i-1 == suffixHex && (j == len(s) || s[j] == ' ' || s[j] == '\n') {
+		return j - i, true
+	}
+	for k := j; k < len(s) && s[k] != '\n'; k++ {
+		if s[k] != ' ' && s[k] != '\t' && s[k] != '\r' {
+			return 0, false
+		}
+	}
+	return j - i, hex && j-i-1 == suffixHex
 }
 
 // number is the length of the list number at s[i:], "12. " or "3) ", 0 where

@@ -3,12 +3,14 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"strconv"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
 )
 
 // Shelf is a place for records that have no order: each object holds the
@@ -22,10 +24,11 @@ const (
 	Notes      Shelf = "notes"
 	Lessons    Shelf = "lessons"
 	Tombstones Shelf = "tombstones"
+	Skills     Shelf = "skills" // what people promoted and withdrew
 )
 
 func (s Shelf) valid() bool {
-	return s == Labels || s == Notes || s == Lessons || s == Tombstones
+	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills
 }
 
 func (l *Log) shelfPrefix(project string, s Shelf) string {
@@ -137,4 +140,46 @@ func (l *Log) RecordKeys(ctx context.Context, project string, s Shelf) iter.Seq2
 			}
 		}
 	}
+}
+
+// EraseRecords takes the texts out of the records of one object of a shelf: their
+// sealed form stays, so that the key does, and what refers to them still finds them.
+// One that is erased already is left alone. An object that changed in between is
+// fault.Conflict.
+func (l *Log) EraseRecords(ctx context.Context, project string, s Shelf, key, tombstone memory.SHA) (err error) {
+	defer fault.Wrap(&err, "erase records(%s/%s, %s)", project, string(s), key.Short())
+	if err := l.checkShelf(project, s); err != nil {
+		return err
+	}
+	if !tombstone.Valid() || !key.Valid() {
+		return fault.New(fault.Invalid, "records and their tombstone are named by their sha256")
+	}
+	at := l.shelfPrefix(project, s) + string(key) + ".jsonl"
+	raw, err := l.readLimited(ctx, at, maxSource)
+	if err != nil {
+		return err
+	}
+	lines, err := sumLines(raw.data, key)
+	if err != nil {
+		return corrupt(at, 0, err)
+	}
+	var out []byte
+	for i, line := range lines {
+		gone, err := Erase(line, tombstone)
+		if err != nil {
+			return corrupt(at, i+1, err)
+		}
+		out = append(append(out, gone...), '\n')
+	}
+	if string(out) == string(raw.data) {
+		return nil
+	}
+	if _, err := sumLines(out, key); err != nil {
+		return fault.New(fault.Internal, "erasing would change the key: %v", err)
+	}
+	_, err = l.b.Replace(ctx, at, out, raw.etag)
+	if errors.Is(err, objstore.ErrPrecondition) {
+		return fault.New(fault.Conflict, "the records changed in between")
+	}
+	return err
 }

@@ -79,6 +79,11 @@ func (s *scrubber) look(ctx context.Context, dry bool) (plan, error) {
 	if err := s.records(ctx, &p, named); err != nil {
 		return p, err
 	}
+	inSkills, err := s.skillSecrets(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.words = p.words || inSkills
 	for id, text := range s.Log.SetAside(ctx, s.project) {
 		if s.masks(text) {
 			p.dead = append(p.dead, id)

@@ -43,6 +43,7 @@ type Report struct {
 	Dropped    int            `json:"dropped"`              // statements erased whose redacted form can not be cited
 	Memories   int            `json:"memories"`             // memory texts erased
 	Reasons    int            `json:"reasons"`              // gate records whose words were erased
+	Skills     int            `json:"skills,omitempty"`     // promoted ones whose text was erased
 	Vectors    int            `json:"vectors"`              // removed
 	Names      []string       `json:"names,omitempty"`      // hold what the rules would mask, and can not be erased
 	Unreadable []string       `json:"unreadable,omitempty"` // damaged or missing; see mem verify
@@ -236,6 +237,9 @@ func (s *scrubber) apply(ctx context.Context, key memory.SHA, p plan) error {
 			return err
 		}
 		s.progress()
+	}
+	if err := s.skills(ctx, key, values); err != nil {
+		return err
 	}
 	for _, b := range t.Blobs {
 		if b.Old != b.New && !live[b.Old] { // one may have been learned again since an earlier try

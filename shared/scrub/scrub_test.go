@@ -370,3 +370,58 @@ func TestKilled(t *testing.T) {
 		t.Errorf("only %d deaths: the store was hardly asked", deaths)
 	}
 }
+
+// A promoted skill that holds a secret is erased, and given out no more even before
+// that; its record, who promoted it and when stay, and another skill is left alone.
+func TestScrubSkills(t *testing.T) {
+	t.Parallel()
+	w := taught(t, reference(), bodies()[1])
+	w.Hashes()
+	texts := map[string]string{}
+	for name, line := range map[string]string{"signing": "Sign with " + secret + ".", "releasing": "Tag, then push."} {
+		texts[name] = "---\nname: " + name + "\ndescription: Says how it is done. Use before a release.\n---\n\n" + line + "\n"
+		w.Post("/memory/skills", map[string]string{"action": "promote", "name": name, "text": texts[name], "by": "Ada", "project": "shop"}, 200, new(any))
+	}
+	if n := len(leaks(t, w)); n != 1 {
+		t.Fatalf("%d objects hold the secret before: the test proves nothing", n)
+	}
+	forbid(t, w)
+	state := func() (out [2]struct {
+		Name, Text, NotLoadable, PromotedBy string
+		Loadable                            bool
+	}) {
+		t.Helper()
+		for i, name := range []string{"signing", "releasing"} {
+			var s struct {
+				Name        string `json:"name"`
+				Text        string `json:"text"`
+				NotLoadable string `json:"not_loadable"`
+				PromotedBy  string `json:"promoted_by"`
+				Loadable    bool   `json:"loadable"`
+			}
+			w.Get("/memory/skills/"+name, &s)
+			out[i].Name, out[i].Text, out[i].NotLoadable, out[i].PromotedBy, out[i].Loadable = s.Name, s.Text, s.NotLoadable, s.PromotedBy, s.Loadable
+		}
+		return out
+	}
+	if s := state(); s[0].Loadable || s[0].Text != "" || !strings.Contains(s[0].NotLoadable, "masked now") || s[1].Text != texts["releasing"] {
+		t.Errorf("before the scrub: %+v", s)
+	}
+	dry, err := w.Learn.Scrub(t.Context(), "shop", true, nil)
+	if err != nil || dry.Projects[0].Secrets["user_acme"] != 1 || len(leaks(t, w)) != 1 {
+		t.Errorf("a dry run: %v %+v", err, dry)
+	}
+	if r := scrubbed(t, w).Projects[0]; r.Tombstone == "" || r.Skills != 1 || r.Evidence != 0 {
+		t.Errorf("%+v", r)
+	}
+	if l := leaks(t, w); len(l) != 0 {
+		t.Errorf("still there: %v", l)
+	}
+	if s := state(); s[0].Loadable || !strings.Contains(s[0].NotLoadable, "erased") || s[0].PromotedBy != "Ada" || !s[1].Loadable {
+		t.Errorf("after the scrub: %+v", s)
+	}
+	if r := scrubbed(t, w).Projects[0]; r.Tombstone != "" || r.Skills != 0 {
+		t.Errorf("again: %+v", r)
+	}
+	w.Hashes()
+}

@@ -49,3 +49,7 @@ const (
 // DerivedFrontMatter is the front matter line by which a Markdown file says
 // that Mneme wrote it; all its sections are Derived.
 const DerivedFrontMatter = "generated_by: mneme"
+
+// derivedFromKey is the front matter field that says the same by naming the node
+// that a file was made of, as a skill does.
+const derivedFromKey = "generated_from"

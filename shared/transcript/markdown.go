@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mneme-ai/mneme/shared/derived"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -132,6 +133,9 @@ func (m *markdown) frontMatter() {
 			continue
 		}
 		val = strings.Trim(strings.TrimSpace(val), `"'`)
+		if strings.TrimSpace(key) == derivedFromKey && memory.SHA(val).Valid() {
+			m.derived = true
+		}
 		for k, name := range dateKeys[:rank] {
 			if !strings.EqualFold(strings.TrimSpace(key), name) {
 				continue
@@ -188,6 +192,9 @@ func (m *markdown) body(ln line) {
 		m.r.stats.Blank++
 		return
 	}
+	if m.document(b, from) {
+		return
+	}
 	if opensOwn(trimmed) {
 		from = m.closeBefore(from)
 		m.open, m.at = blockOwn, from
@@ -239,6 +246,25 @@ func (m *markdown) body(ln line) {
 	if len(m.buf)-m.at > maxBlockBytes {
 		m.closeBlock()
 	}
+}
+
+// document takes a line that begins or ends what Mneme says in the file: the parts
+// before it and behind it are apart. What follows the end is somebody else's, also
+// where the front matter says that Mneme wrote the file.
+func (m *markdown) document(b []byte, from int) bool {
+	if !bytes.Contains(b, []byte("mneme:derived")) {
+		return false
+	}
+	opens, closes := derived.Opens(string(b)), derived.Closes(string(b))
+	if !opens && !closes {
+		return false
+	}
+	next := m.start + int64(len(m.buf))
+	m.closeBefore(from)
+	m.done = min(m.done, len(m.buf))
+	m.flush()
+	m.start, m.derived = next, opens
+	return true
 }
 
 // isTitle says that a line may be a setext heading: not a list item, a quote

@@ -73,7 +73,7 @@ func isWeb(tool string) bool {
 	return strings.HasPrefix(t, "mcpfetch") || t == "fetch"
 }
 
-var ownCommand = regexp.MustCompile(`(?:^|[;&|(\n]\s*)(?:\S*/)?mem\s+(?:query|why|log|question\s+show)\b`)
+var ownCommand = regexp.MustCompile(`(?:^|[;&|(\n]\s*)(?:\S*/)?mem\s+(?:query|why|log|synthesis|question\s+show|skills?\s+(?:draft|list|show|diff))\b`)
 
 // isOwn says that a tool's result is what Mneme itself recalled.
 func isOwn(tool, target string) bool {

@@ -34,7 +34,7 @@ func (p *Policy) hideOwn(in gru.PolicyInput, m *conversation) int {
 		if msg.Context || msg.Role == memory.RoleUser {
 			continue
 		}
-		if msg.Role == memory.RoleNote && !strings.Contains(msg.Text, "[") {
+		if msg.Role == memory.RoleNote && !strings.ContainsAny(msg.Text, "[^") {
 			continue
 		}
 		if x == nil {

@@ -1,0 +1,43 @@
+package gate
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/mneme-ai/mneme/shared/emitted"
+	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/serve"
+)
+
+// DerivedFilter is the answer of GET /memory/derived.
+type DerivedFilter struct {
+	OK       bool             `json:"ok"`
+	Policy   string           `json:"policy"` // which was asked
+	Projects []emitted.Report `json:"projects"`
+}
+
+// derivedFilter checks of one project, or of all, that nothing which was given out is
+// evidence, or would be if it came back. It writes nothing and calls no model.
+func (f *Function) derivedFilter(w http.ResponseWriter, r *http.Request) {
+	s := serve.NewProgress(w, r)
+	ctx := r.Context()
+	known, err := f.cfg.Log.Projects(ctx)
+	if p := r.URL.Query().Get("project"); err == nil && p != "" {
+		if !slices.Contains(known, p) {
+			err = fault.At(fault.NotFound, "project", "mem log lists what is known", "nothing is known of project %q", p)
+		}
+		known = []string{p}
+	}
+	out := DerivedFilter{OK: true, Policy: f.cfg.Policy.Name(), Projects: []emitted.Report{}}
+	c := &emitted.Checker{Tenant: f.cfg.Tenant, Log: f.cfg.Log, Catalog: f.cfg.Catalog, Policy: f.cfg.Policy, Count: f.cfg.Count}
+	for i := 0; err == nil && i < len(known); i++ {
+		var rep emitted.Report
+		if rep, err = c.Project(ctx, known[i]); err != nil {
+			break
+		}
+		out.OK = out.OK && rep.OK()
+		out.Projects = append(out.Projects, rep)
+		s.Line(map[string]int{"done": i + 1, "of": len(known)})
+	}
+	s.End(out, err)
+}
