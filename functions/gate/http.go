@@ -26,6 +26,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/regate", f.postRegate)
 	mux.HandleFunc("POST /memory/shadow", f.postShadow)
 	mux.HandleFunc("POST /memory/synthesis", f.postSynthesis)
+	f.labelRoutes(mux)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the
