@@ -503,23 +503,6 @@ func (a *app) trusted(ctx context.Context, cl *client, project string, f agreeme
 	return nil
 }
 
-// writeFile writes a file whole or not at all.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".mem-*")
-	if err != nil {
-		return fault.At(fault.Invalid, path, "", "%v", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 func (a *app) cmdLabelImport() *cobra.Command {
 	by, format := "", ""
 	c := &cobra.Command{

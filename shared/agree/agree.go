@@ -53,6 +53,27 @@ func (t Table) Recall() (float64, [2]float64) {
 	return share(t.Both, t.Both+t.OnlyA), Wilson(t.Both, t.Both+t.OnlyA)
 }
 
+// F1 is the harmonic mean of precision and recall; NaN where neither said yes.
+func (t Table) F1() float64 {
+	n := 2*t.Both + t.OnlyA + t.OnlyB
+	if n == 0 {
+		return math.NaN()
+	}
+	return float64(2*t.Both) / float64(n)
+}
+
+// MCC is Matthews' correlation coefficient (1975), in [-1,1]: unlike the share on which
+// both agree it is no better for a judge that says no to all things when few are yes.
+// NaN where one of the two always says the same.
+func (t Table) MCC() float64 {
+	a, b, c, d := float64(t.Both), float64(t.OnlyA), float64(t.OnlyB), float64(t.Neither)
+	under := (a + b) * (a + c) * (d + b) * (d + c)
+	if under == 0 {
+		return math.NaN()
+	}
+	return (a*d - b*c) / math.Sqrt(under)
+}
+
 // Kappa is Cohen's kappa and its 95 % interval, from the large-sample standard error
 // of Fleiss, Cohen and Everitt (1969) in its simple form sqrt(po(1-po)/(n(1-pe)^2)). It
 // is 1 of perfect agreement, 0 of what chance gives, and NaN where it is not
