@@ -21,7 +21,7 @@ td,th{padding:.15rem .8rem .15rem 0;text-align:left;border-bottom:1px solid var(
 <h1>What each question’s stream did and cost</h1>
 {{range .Streams}}<h2>{{.Project}}/{{.Stream}}</h2>
 <p class="soft">by {{by .}}{{if not .Serving}}, not serving{{end}}{{with .Run}}; run <code>{{.Run.Short}}</code>, {{.Cause}}{{end}}</p>
-<svg viewBox="0 0 776 200" role="img">{{template "panel" (panel .)}}</svg>
+<svg viewBox="0 0 776 220" role="img">{{template "panel" (panel .)}}</svg>
 {{with .Figures}}<table>
 <tr><th>steps</th><td>{{.Steps}}, {{.Open}} updates: rate {{f3 .UpdateRate}} [{{f3 (index .UpdateCI 0)}}, {{f3 (index .UpdateCI 1)}}]</td></tr>
 <tr><th>memory tokens</th><td>p50 {{f0 .MemoryP50}}, p95 {{f0 .MemoryP95}}, most {{f0 .MemoryMax}}, {{printf "%+.2f" .MemorySlope}} a step</td></tr>

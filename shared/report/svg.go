@@ -12,11 +12,11 @@ import (
 // Sizes of a panel, in units of the picture.
 const (
 	panelWidth  = 760
-	panelHeight = 200
+	panelHeight = 220
 	plotLeft    = 56
 	plotRight   = 16
-	plotTop     = 34
-	plotBottom  = 30
+	plotTop     = 50
+	plotBottom  = 34
 	plotWidth   = panelWidth - plotLeft - plotRight
 	plotHeight  = panelHeight - plotTop - plotBottom
 )
@@ -36,8 +36,9 @@ type panel struct {
 	LastT     int
 	FirstT    int
 	Nothing   bool
+	Dot       bool // one point is no line
+	DotY      float64
 	Left, End int
-	Base      int
 	Mid       int
 }
 
@@ -51,7 +52,7 @@ type mark struct{ X, Y1, Y2 float64 }
 // panelOf lays a stream's series out.
 func panelOf(s *Stream, y int) panel {
 	p := panel{
-		Y: y, Title: s.Project + "/" + s.Stream, Left: plotLeft, End: plotLeft + plotWidth, Base: plotTop + plotHeight, Mid: plotLeft + plotWidth/2,
+		Y: y, Title: s.Project + "/" + s.Stream, Left: plotLeft, End: plotLeft + plotWidth, Mid: plotLeft + plotWidth/2,
 		Caption: fmt.Sprintf("update rate %.3f, memory p50 %.0f, most %.0f of %d tokens", s.Figures.UpdateRate, s.Figures.MemoryP50, s.Figures.MemoryMax, s.Memory.BudgetTokens),
 	}
 	if s.Run != nil {
@@ -78,6 +79,7 @@ func panelOf(s *Stream, y int) panel {
 		return round(plotLeft + plotWidth*float64(t-p.FirstT)/float64(p.LastT-p.FirstT))
 	}
 	yOf := func(v int) float64 { return round(plotTop + plotHeight*(1-float64(v)/float64(top))) }
+	p.Dot, p.DotY = len(pts) == 1, yOf(pts[0].Last)
 	p.BudgetY = yOf(p.Budget)
 	for i := range 3 {
 		v := top * i / 2
@@ -124,23 +126,23 @@ func panelsOf(streams []Stream) []panel {
 
 // style is the pictures' and the page's; both follow the reader's light or dark.
 const style = `
-:root{color-scheme:light dark;--ink:#1b1f24;--soft:#69727d;--rule:#d5dae0;--line:#1f6feb;--band:#1f6feb33;--open:#1a7f37;--bad:#cf222e;--paper:#ffffff}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e9ed;--soft:#98a2ad;--rule:#3a424b;--line:#6cb0ff;--band:#6cb0ff33;--open:#56d364;--bad:#ff7b72;--paper:#14181d}}
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#69727d;--rule:#d5dae0;--line:#1f6feb;--band:#1f6feb;--open:#1a7f37;--bad:#cf222e;--paper:#ffffff}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e9ed;--soft:#98a2ad;--rule:#3a424b;--line:#6cb0ff;--band:#6cb0ff;--open:#56d364;--bad:#ff7b72;--paper:#14181d}}
 svg text{font:12px system-ui,sans-serif;fill:var(--ink)} svg .soft{fill:var(--soft)}
 svg .rule{stroke:var(--rule)} svg .line{fill:none;stroke:var(--line);stroke-width:1.5} svg .band{fill:var(--band)}
 svg .open{stroke:var(--open);stroke-width:1.5} svg .bad{stroke:var(--bad);stroke-width:1.5} svg .budget{stroke:var(--bad);stroke-dasharray:4 4}
 `
 
 const panelText = `{{define "panel"}}<g transform="translate(0 {{.Y}})"><title>{{.Title}}: {{.Caption}}</title>
-<text x="{{.Left}}" y="14">{{.Title}}</text><text x="{{.End}}" y="14" text-anchor="end" class="soft">{{.Caption}}</text>
-{{if .Nothing}}<text x="{{.Mid}}" y="100" text-anchor="middle" class="soft">no step</text>{{else -}}
-{{$p := .}}{{range .Ticks}}<line class="rule" x1="{{$p.Left}}" x2="{{$p.End}}" y1="{{.Y}}" y2="{{.Y}}"/><text class="soft" x="50" y="{{.TextY}}" text-anchor="end">{{.Text}}</text>
-{{end}}{{if .Budget}}<line class="budget" x1="{{.Left}}" x2="{{.End}}" y1="{{.BudgetY}}" y2="{{.BudgetY}}"><title>budget: {{.Budget}} tokens</title></line>
-{{end}}<polygon class="band" points="{{.Band}}"/>
-<polyline class="line" points="{{.Line}}"/>
-{{range .Marks}}<line class="open" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
-{{range .Bad}}<line class="bad" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
-<text class="soft" x="{{.Left}}" y="190">t={{.FirstT}}</text><text class="soft" x="{{.Mid}}" y="190" text-anchor="middle">memory tokens after each step; green: the gate opened; red above: a reply failed</text><text class="soft" x="{{.End}}" y="190" text-anchor="end">t={{.LastT}}</text>{{end}}
+<text x="{{.Left}}" y="14">{{.Title}}</text><text x="{{.Left}}" y="32" class="soft" fill="#69727d">{{.Caption}}</text>
+{{if .Nothing}}<text x="{{.Mid}}" y="110" text-anchor="middle" class="soft">no step</text>{{else -}}
+{{$p := .}}{{range .Ticks}}<line class="rule" stroke="#d5dae0" x1="{{$p.Left}}" x2="{{$p.End}}" y1="{{.Y}}" y2="{{.Y}}"/><text class="soft" x="50" y="{{.TextY}}" text-anchor="end">{{.Text}}</text>
+{{end}}{{if .Budget}}<line class="budget" stroke="#cf222e" x1="{{.Left}}" x2="{{.End}}" y1="{{.BudgetY}}" y2="{{.BudgetY}}"><title>budget: {{.Budget}} tokens</title></line>
+{{end}}<polygon class="band" fill="#1f6feb" fill-opacity=".2" points="{{.Band}}"/>
+<polyline class="line" fill="none" stroke="#1f6feb" points="{{.Line}}"/>{{if .Dot}}<circle cx="{{.Mid}}" cy="{{.DotY}}" r="3" fill="#1f6feb"/>{{end}}
+{{range .Marks}}<line class="open" stroke="#1a7f37" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
+{{range .Bad}}<line class="bad" stroke="#cf222e" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
+<text class="soft" x="{{.Left}}" y="208">t={{.FirstT}}</text><text class="soft" x="{{.Mid}}" y="208" text-anchor="middle">memory tokens after each step; green: the gate opened; red above: a reply failed</text><text class="soft" x="{{.End}}" y="208" text-anchor="end">t={{.LastT}}</text>{{end}}
 </g>{{end}}`
 
 const svgText = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 776 {{.Height}}" width="776" height="{{.Height}}" role="img">
