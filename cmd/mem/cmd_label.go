@@ -51,7 +51,7 @@ memory follows from it. Training exports and the rewards in mem report rest on l
 type labelRun struct {
 	question, model, url, rules string
 	limit                       int
-	reviewed, yes, dry          bool
+	reviewed, again, yes, dry   bool
 }
 
 func (a *app) cmdLabelRun() *cobra.Command {
@@ -85,8 +85,8 @@ The first rule that matches a piece labels it; the same rules again write nothin
 			switch {
 			case (f.model == "") == (f.rules == ""):
 				return usageError{errors.New("say who labels: --model MODEL, or --rules FILE")}
-			case f.rules != "" && (f.url != "" || f.limit != 0 || f.reviewed):
-				return usageError{errors.New("--url, --limit and --reviewed go with --model")}
+			case f.rules != "" && (f.url != "" || f.limit != 0 || f.reviewed || f.again):
+				return usageError{errors.New("--url, --limit, --reviewed and --again go with --model")}
 			case f.rules != "":
 				return a.labelByRules(c.Context(), f)
 			}
@@ -99,6 +99,7 @@ The first rule that matches a piece labels it; the same rules again write nothin
 	c.Flags().StringVarP(&f.question, "question", "q", "", "only this question id, or this stream")
 	c.Flags().IntVar(&f.limit, "limit", 0, "only the latest pieces of each question")
 	c.Flags().BoolVar(&f.reviewed, "reviewed", false, "only pieces that a person labelled")
+	c.Flags().BoolVar(&f.again, "again", false, "ask again where the model's answer could not be read")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do it whatever it costs")
 	c.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "only show what it would cost, or what the rules match")
 	return c
@@ -113,7 +114,7 @@ func (a *app) labelByModel(ctx context.Context, f labelRun) error {
 	if err != nil {
 		return err
 	}
-	req := gate.LabelRequest{Project: project, Query: f.question, Model: f.model, BaseURL: f.url, Limit: f.limit, Reviewed: f.reviewed, DryRun: true}
+	req := gate.LabelRequest{Project: project, Query: f.question, Model: f.model, BaseURL: f.url, Limit: f.limit, Reviewed: f.reviewed, Again: f.again, DryRun: true}
 	var plan, out gate.Labelled
 	if err := cl.send(ctx, http.MethodPost, "/memory/labels/run", req, &plan); err != nil {
 		return err
@@ -127,9 +128,16 @@ func (a *app) labelByModel(ctx context.Context, f labelRun) error {
 	case f.dry:
 		return nil
 	case plan.ToAsk > 0 && !f.yes && !isFree(plan):
-		if ok, err := a.confirm(fmt.Sprintf("ask %s about %d pieces?", f.model, plan.ToAsk)); err != nil || !ok {
-			fmt.Fprintln(a.err, "mem: nothing was asked; run it again with --yes")
+		ok, err := a.confirm(fmt.Sprintf("ask %s about %d pieces?", f.model, plan.ToAsk))
+		if err != nil {
 			return err
+		}
+		if !ok {
+			fmt.Fprintln(a.err, "mem: nothing was asked; run it again with --yes")
+			if a.json {
+				return a.printJSON(plan)
+			}
+			return nil
 		}
 	}
 	req.DryRun = false

@@ -36,6 +36,7 @@ type LabelRequest struct {
 	BaseURL  string `json:"base_url"` // of a configured endpoint; absent: the project's own
 	Limit    int    `json:"limit"`    // pieces of each question, the latest; 0: all
 	Reviewed bool   `json:"reviewed"` // only pieces that a person labelled
+	Again    bool   `json:"again"`    // ask again where the model's answer could not be read
 	DryRun   bool   `json:"dry_run"`  // say what it would cost, and ask nothing
 }
 
@@ -148,7 +149,7 @@ func latest(ps []piece, n int) []piece {
 
 func (f *Function) postLabelRun(w http.ResponseWriter, r *http.Request) {
 	var b LabelRequest
-	err := body(w, r, 64<<10, &b, "send {project, query, model, base_url, limit, reviewed, dry_run}")
+	err := body(w, r, 64<<10, &b, "send {project, query, model, base_url, limit, reviewed, again, dry_run}")
 	switch {
 	case err != nil:
 	case !memory.ValidName(b.Project):
@@ -221,7 +222,7 @@ func (f *Function) Label(ctx context.Context, b LabelRequest, progress func(done
 	rank := map[pieceKey]int{}
 	for _, p := range all {
 		if slices.ContainsFunc(set.Of(p.stream.Name, p.chunk, p.start, p.end), func(v labels.Verdict) bool {
-			return v.Kind == memory.LabelModel && v.Start == p.start && v.End == p.end
+			return v.Kind == memory.LabelModel && v.Start == p.start && v.End == p.end && (v.FormatOK || !b.Again)
 		}) {
 			continue
 		}

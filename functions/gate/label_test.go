@@ -104,7 +104,9 @@ func TestLabel(t *testing.T) {
 		t.Errorf("%+v %v, %d calls more", again, err, len(second.asked)-calls)
 	}
 	// A shadow of the same model is asked all the same: it sees the memory.
-	second.answer = func(_ int, r llm.ChatRequest) (llm.ChatReply, error) { return says(r, gru.Verdict{}, gru.ShapeGate), nil }
+	second.answer = func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		return says(r, gru.Verdict{}, gru.ShapeGate), nil
+	}
 	sh, err := w.Gate.Shadow(t.Context(), gate.ShadowRequest{Project: "shop", Model: "second"}, func(int, int) {})
 	if err != nil || sh.Streams[0].Asked != len(gates) || sh.Streams[0].Table.Both != 0 {
 		t.Errorf("%+v %v", sh, err)
@@ -497,4 +499,3 @@ func BenchmarkImport(b *testing.B) {
 		}
 	})
 }
-

@@ -330,7 +330,7 @@ type RulesRequest struct {
 // RulesRun is its answer.
 type RulesRun struct {
 	Project  string         `json:"project"`
-	Pieces   int            `json:"pieces"`   // looked at
+	Pieces   int            `json:"pieces"`   // of the rules' questions
 	Matched  int            `json:"matched"`  // by a rule
 	Evidence int            `json:"evidence"` // of the matched
 	Standing int            `json:"standing"` // labelled so before
@@ -380,6 +380,7 @@ func (f *Function) LabelByRules(ctx context.Context, b RulesRequest, progress fu
 	if err != nil {
 		return out, err
 	}
+	all = slices.DeleteFunc(all, func(p piece) bool { return !rules.About(p.stream.Name) }) // their texts need not be read
 	known := said{}
 	if err := labels.Each(ctx, f.cfg.Log, b.Project, func(_ memory.SHA, l *memory.Label) error {
 		if l.Kind == memory.LabelRule {

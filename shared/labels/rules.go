@@ -199,6 +199,11 @@ func (r Rules) Questions() []string {
 	return out
 }
 
+// About reports whether any rule is about the stream's question.
+func (r Rules) About(stream string) bool {
+	return slices.ContainsFunc(r.list, func(x Rule) bool { return x.about(stream) })
+}
+
 // about reports whether the rule is about the stream's question.
 func (r *Rule) about(stream string) bool {
 	return r.Question == memory.QueryID(stream) || Wording(r.Question) == Wording(stream)

@@ -13,6 +13,8 @@ const pageText = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Mneme: report of {{len .Streams}} stream{{if ne (len .Streams) 1}}s{{end}}</title>
 <style>{{.Style}}
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#69727d;--rule:#d5dae0;--paper:#ffffff}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e9ed;--soft:#98a2ad;--rule:#3a424b;--paper:#14181d}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:52rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.4rem} h2{font-size:1.1rem;margin:2.5rem 0 .3rem} table{border-collapse:collapse;margin:.6rem 0;font-variant-numeric:tabular-nums}
 td,th{padding:.15rem .8rem .15rem 0;text-align:left;border-bottom:1px solid var(--rule);font-weight:400} th{color:var(--soft)}

@@ -124,29 +124,30 @@ func panelsOf(streams []Stream) []panel {
 	return out
 }
 
-// style is the pictures' and the page's; both follow the reader's light or dark.
+// style is the pictures' and the page's; both follow the reader's light or dark. Colours
+// stand where they are used: not every viewer of SVG knows variables.
 const style = `
-:root{color-scheme:light dark;--ink:#1b1f24;--soft:#69727d;--rule:#d5dae0;--line:#1f6feb;--band:#1f6feb;--open:#1a7f37;--bad:#cf222e;--paper:#ffffff}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e9ed;--soft:#98a2ad;--rule:#3a424b;--line:#6cb0ff;--band:#6cb0ff;--open:#56d364;--bad:#ff7b72;--paper:#14181d}}
-svg text{font:12px system-ui,sans-serif;fill:var(--ink)} svg .soft{fill:var(--soft)}
-svg .rule{stroke:var(--rule)} svg .line{fill:none;stroke:var(--line);stroke-width:1.5} svg .band{fill:var(--band)}
-svg .open{stroke:var(--open);stroke-width:1.5} svg .bad{stroke:var(--bad);stroke-width:1.5} svg .budget{stroke:var(--bad);stroke-dasharray:4 4}
+svg text{font:12px system-ui,sans-serif;fill:#1b1f24} svg .soft{fill:#69727d} svg .paper{fill:#ffffff}
+svg .rule{stroke:#d5dae0} svg .line{fill:none;stroke:#1f6feb;stroke-width:1.5} svg .dot{fill:#1f6feb} svg .band{fill:#1f6feb;fill-opacity:.2}
+svg .open{stroke:#1a7f37;stroke-width:1.5} svg .bad{stroke:#cf222e;stroke-width:1.5} svg .budget{stroke:#cf222e;stroke-dasharray:4 4}
+@media (prefers-color-scheme:dark){svg text{fill:#e6e9ed} svg .soft{fill:#98a2ad} svg .paper{fill:#14181d} svg .rule{stroke:#3a424b} svg .line{stroke:#6cb0ff}
+svg .dot,svg .band{fill:#6cb0ff} svg .open{stroke:#56d364} svg .bad,svg .budget{stroke:#ff7b72}}
 `
 
 const panelText = `{{define "panel"}}<g transform="translate(0 {{.Y}})"><title>{{.Title}}: {{.Caption}}</title>
-<text x="{{.Left}}" y="14">{{.Title}}</text><text x="{{.Left}}" y="32" class="soft" fill="#69727d">{{.Caption}}</text>
+<text x="{{.Left}}" y="14">{{.Title}}</text><text x="{{.Left}}" y="32" class="soft">{{.Caption}}</text>
 {{if .Nothing}}<text x="{{.Mid}}" y="110" text-anchor="middle" class="soft">no step</text>{{else -}}
-{{$p := .}}{{range .Ticks}}<line class="rule" stroke="#d5dae0" x1="{{$p.Left}}" x2="{{$p.End}}" y1="{{.Y}}" y2="{{.Y}}"/><text class="soft" x="50" y="{{.TextY}}" text-anchor="end">{{.Text}}</text>
-{{end}}{{if .Budget}}<line class="budget" stroke="#cf222e" x1="{{.Left}}" x2="{{.End}}" y1="{{.BudgetY}}" y2="{{.BudgetY}}"><title>budget: {{.Budget}} tokens</title></line>
-{{end}}<polygon class="band" fill="#1f6feb" fill-opacity=".2" points="{{.Band}}"/>
-<polyline class="line" fill="none" stroke="#1f6feb" points="{{.Line}}"/>{{if .Dot}}<circle cx="{{.Mid}}" cy="{{.DotY}}" r="3" fill="#1f6feb"/>{{end}}
-{{range .Marks}}<line class="open" stroke="#1a7f37" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
-{{range .Bad}}<line class="bad" stroke="#cf222e" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
+{{$p := .}}{{range .Ticks}}<line class="rule" x1="{{$p.Left}}" x2="{{$p.End}}" y1="{{.Y}}" y2="{{.Y}}"/><text class="soft" x="50" y="{{.TextY}}" text-anchor="end">{{.Text}}</text>
+{{end}}{{if .Budget}}<line class="budget" x1="{{.Left}}" x2="{{.End}}" y1="{{.BudgetY}}" y2="{{.BudgetY}}"><title>budget: {{.Budget}} tokens</title></line>
+{{end}}<polygon class="band" points="{{.Band}}"/>
+<polyline class="line" points="{{.Line}}"/>{{if .Dot}}<circle cx="{{.Mid}}" cy="{{.DotY}}" r="3" class="dot"/>{{end}}
+{{range .Marks}}<line class="open" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
+{{range .Bad}}<line class="bad" x1="{{.X}}" x2="{{.X}}" y1="{{.Y1}}" y2="{{.Y2}}"/>{{end}}
 <text class="soft" x="{{.Left}}" y="208">t={{.FirstT}}</text><text class="soft" x="{{.Mid}}" y="208" text-anchor="middle">memory tokens after each step; green: the gate opened; red above: a reply failed</text><text class="soft" x="{{.End}}" y="208" text-anchor="end">t={{.LastT}}</text>{{end}}
 </g>{{end}}`
 
 const svgText = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 776 {{.Height}}" width="776" height="{{.Height}}" role="img">
-<style>{{.Style}}svg{background:var(--paper)}</style>
+<style>{{.Style}}</style><rect class="paper" width="776" height="{{.Height}}"/>
 {{range .Panels}}{{template "panel" .}}
 {{end}}</svg>
 `
