@@ -27,6 +27,11 @@ func TestKappa(t *testing.T) {
 			t.Errorf("%s: %.4f in %v, want %.4f", name, k, ci, tc.kappa)
 		}
 	}
+	// Perfect agreement on 24 things is not certain: Wilson's interval of 24 in 24 begins
+	// at 0.862, and chance gives a half.
+	if _, ci := (agree.Table{Both: 12, Neither: 12}).Kappa(); !near(ci[0], .7240) || ci[1] != 1 {
+		t.Errorf("of perfect agreement: %v", ci)
+	}
 	for _, none := range []agree.Table{{}, {Neither: 9}, {Both: 9}} {
 		if k, ci := none.Kappa(); !math.IsNaN(k) || ci != [2]float64{-1, 1} {
 			t.Errorf("%+v: %f %v", none, k, ci)

@@ -37,8 +37,8 @@ type Bound struct {
 var DefaultBound = Bound{Kappa: 0.6, Pairs: 20}
 
 // Agreement says how far a judge agrees with the people, over the pieces that both
-// labelled. Intervals are of 95 %: Wilson's (1927) of shares, that of Fleiss, Cohen
-// and Everitt (1969) of Cohen's kappa (1960).
+// labelled. Intervals are of 95 %: Wilson's (1927) of shares; of Cohen's kappa (1960)
+// see agree.Table.Kappa.
 type Agreement struct {
 	Judge
 	N           int         `json:"n"`
