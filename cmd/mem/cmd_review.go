@@ -216,7 +216,7 @@ func typed(b []byte) (out []byte) {
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
 		case c == 0x1b:
-			return out // what follows in one read belongs to the key
+			i = escape(b, i+1)
 		case c == ctrlC || c == ctrlD:
 			out = append(out, 'q')
 		case c >= 'A' && c <= 'Z':
@@ -226,4 +226,19 @@ func typed(b []byte) (out []byte) {
 		}
 	}
 	return out
+}
+
+// escape is the last byte of the sequence whose bytes behind ESC begin at i: CSI with
+// parameters up to a final byte (ECMA-48), SS3 with one byte, else one byte, which came
+// with Alt.
+func escape(b []byte, i int) int {
+	if i >= len(b) || b[i] != '[' {
+		if i < len(b) && b[i] == 'O' {
+			i++
+		}
+		return i
+	}
+	for i++; i < len(b) && (b[i] < 0x40 || b[i] > 0x7e); i++ {
+	}
+	return i
 }

@@ -1,6 +1,7 @@
 package labels
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,7 +26,10 @@ import (
 //
 // The first rule of a question that matches a piece labels it; a piece that none
 // matches has no label. Expressions are RE2: they take time linear in the text.
-type Rules struct{ list []Rule }
+type Rules struct {
+	name string // of their file
+	list []Rule
+}
 
 // Rule is one of them.
 type Rule struct {
@@ -34,6 +38,7 @@ type Rule struct {
 	Evidence   bool
 	Confidence *float64
 
+	line     int // of the file
 	all, any []*regexp.Regexp
 }
 
@@ -52,7 +57,7 @@ func ParseRules(name string, data []byte) (Rules, error) {
 	if err != nil {
 		return Rules{}, err
 	}
-	var out Rules
+	out := Rules{name: name}
 	seen := map[string]bool{}
 	err = f.Mapping(root, "a rules file", strictyaml.Fields{
 		"rules": func(n *strictyaml.Node) error {
@@ -81,6 +86,7 @@ func ParseRules(name string, data []byte) (Rules, error) {
 
 func parseRule(f strictyaml.File, n *strictyaml.Node) (r Rule, err error) {
 	said := false
+	r.line = n.Line
 	text := func(what string, into *string) func(*strictyaml.Node) error {
 		return func(n *strictyaml.Node) (err error) { *into, err = f.Text(n, what); return err }
 	}
@@ -232,7 +238,7 @@ func (r *Rule) holds(text string) bool {
 func (r Rules) Fault(question string) error {
 	for _, x := range r.list {
 		if x.Question == question {
-			return fault.At(fault.Invalid, "rule "+x.ID, "mem question list shows them", "the project has no question %q", clip(question))
+			return fault.At(fault.Invalid, fmt.Sprintf("%s:%d", r.name, x.line), "mem question list shows them", "rule %s: the project has no question %q", x.ID, clip(question))
 		}
 	}
 	return nil
