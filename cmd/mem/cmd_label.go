@@ -524,7 +524,7 @@ model, rule), by, model, adapter, prompt_version, rule, confidence, exit, basis 
 may be. A column note is read and not kept.
 
 A row without a kind is a person's: name yourself with --by, or each in the column by.
-A row that names a model is the model's, whatever --by says.
+A row that names a model or a rule must say its kind.
 
 A row that cannot be used, or is about a chunk or a question that the project does not
 have, is named with its line and field, and the rest is kept. The same file again

@@ -86,7 +86,11 @@ func (a *app) labelReview(ctx context.Context, f reviewFlags) error {
 	}()
 	for i, it := range list.Items {
 		a.printReview(f, it, i+1, len(list.Items))
-		answer, err := a.answer(ctx, keys, it.Question)
+		again := ""
+		if strings.Count(it.Text, "\n") > screenLines {
+			again = it.Question // it has left the screen
+		}
+		answer, err := a.answer(ctx, keys, again)
 		if err != nil {
 			return err
 		}
@@ -132,9 +136,15 @@ func (a *app) printReview(f reviewFlags, it gate.ReviewItem, n, of int) {
 	}
 }
 
+// screenLines is more or less what stands on a screen beside the rest of a piece.
+const screenLines = 18
+
 // answer asks until one of the keys comes; the end of the input is q.
 func (a *app) answer(ctx context.Context, keys *keys, question string) (byte, error) {
-	fmt.Fprintf(a.out, "\n%s\nevidence? y n s(kip) q(uit) ", shown(question))
+	if question != "" {
+		fmt.Fprintf(a.out, "\n%s", shown(question))
+	}
+	fmt.Fprint(a.out, "\nevidence? y n s(kip) q(uit) ")
 	for {
 		if err := ctx.Err(); err != nil {
 			return 0, err

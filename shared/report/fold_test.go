@@ -196,7 +196,7 @@ func TestExits(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if s := got.Text(); s != "early 2, exact 3, late 2 (2 never opened and end with the part); 1 parts without evidence, 2 not known; mean r_exit -0.36" {
+	if s := got.Text(); s != "early 2, exact 3, late 2 (2 never opened and end with the part); without evidence 1, not known 2; mean r_exit -0.36" {
 		t.Error(s)
 	}
 	// Of a part whose chunk list is gone nothing is known.

@@ -118,7 +118,7 @@ func (e Exits) Text() string {
 	if e.Never > 0 {
 		s += fmt.Sprintf(" (%d never opened and end with the part)", e.Never)
 	}
-	s += fmt.Sprintf("; %d parts without evidence, %d not known", e.NoEvidence, e.NotKnown)
+	s += fmt.Sprintf("; without evidence %d, not known %d", e.NoEvidence, e.NotKnown)
 	if e.Reward != nil {
 		s += fmt.Sprintf("; mean r_exit %.2f", *e.Reward)
 	}
