@@ -307,3 +307,65 @@ func reported(t *testing.T, s *server) {
 		t.Error(out)
 	}
 }
+
+// TestLabelsOfSamples: real sessions, by rules and by hand, and their report.
+func TestLabelsOfSamples(t *testing.T) {
+	t.Parallel()
+	root := os.Getenv("MNEME_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	samples := filepath.Join(root, "samples", "claude-code")
+	if _, err := os.Stat(samples); err != nil {
+		t.Skipf("no sample transcripts: MNEME_SHARED names their parent folder, default ../shared: %v", err)
+	}
+	s := start(t, t.TempDir())
+	s.must("-p", "shop", "learn", "--wait", samples)
+	s.must("wait")
+	before := s.verify()
+	rules := note(t, "rules.yaml", "rules:\n  - {id: chosen, question: decisions, any: [decided, chose, instead of], evidence: yes}\n  - {id: rest, question: decisions, any: [{regex: '(?s).'}], evidence: no}\n")
+	var run struct{ Pieces, Matched, Evidence, Written, Gone int }
+	if err := json.Unmarshal([]byte(s.must("--json", "label", "run", "--rules", rules)), &run); err != nil {
+		t.Fatal(err)
+	}
+	if run.Pieces < 20 || run.Matched != run.Pieces || run.Written != run.Pieces || run.Gone != 0 || run.Evidence == 0 {
+		t.Errorf("%+v", run)
+	}
+	// A person who says as the gate did: kappa of the rules is what it is, the gate's is 1.
+	var items struct{ Items []struct{ Open bool } }
+	if err := json.Unmarshal([]byte(s.must("--json", "label", "review", "-q", "decisions", "--sample", "200")), &items); err != nil {
+		t.Fatal(err)
+	}
+	var keys strings.Builder
+	open := 0
+	for _, it := range items.Items {
+		if it.Open {
+			open++
+			keys.WriteString("y\n")
+		} else {
+			keys.WriteString("n\n")
+		}
+	}
+	if out, _, code := s.typing(keys.String(), "label", "review", "-q", "decisions", "--sample", "200", "--by", "ada"); code != 0 || !strings.Contains(out, fmt.Sprintf("%d labelled by ada (%d evidence), 0 skipped, 0 pieces", run.Pieces, open)) {
+		t.Errorf("%d %.300s", code, out[max(0, len(out)-300):])
+	}
+	out, _ := s.mem("label", "agreement", "-q", "decisions")
+	if !strings.Contains(out, fmt.Sprintf("the gate  %d", run.Pieces)) {
+		t.Error(out)
+	}
+	out = s.must("report", "-q", "decisions")
+	for _, want := range []string{fmt.Sprintf("%d steps are labelled (%[1]d by a person), %d as evidence", run.Pieces, open), "the gate       0.", "  1.00 [", "1.00  1.00  1.00", "always yes     1.000", "mean r_exit -"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if out := s.must("report", "-q", "decisions", "--human"); !strings.Contains(out, fmt.Sprintf("(%d by a person)", run.Pieces)) {
+		t.Error(out)
+	}
+	file := filepath.Join(t.TempDir(), "l.jsonl")
+	s.must("label", "export", "-o", file)
+	if out := s.must("label", "import", file); !strings.Contains(out, fmt.Sprintf("%d rows: 0 labels written, %[1]d stood before, 0 left out", 2*run.Pieces)) {
+		t.Error(out)
+	}
+	sameHashes(t, "labels", before, s.verify())
+}
