@@ -541,6 +541,7 @@ writes nothing. "-" reads standard input.`,
 // Bounds of a file of labels, and errors that are printed.
 const (
 	maxLabelFile  = 256 << 20
+	rowsAtOnce    = gate.MaxRows / 4 // of names as long as they may be, and of signs that JSON writes in six bytes
 	shownRowError = 100
 )
 
@@ -589,7 +590,7 @@ func (a *app) labelImport(ctx context.Context, path, format, by string) error {
 			return errors.Join(err, im.send(ctx))
 		}
 		im.req.Labels = append(im.req.Labels, row)
-		if len(im.req.Labels) == gate.MaxRows {
+		if len(im.req.Labels) == rowsAtOnce {
 			if err := im.send(ctx); err != nil {
 				return err
 			}

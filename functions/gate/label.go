@@ -68,7 +68,6 @@ type piece struct {
 	start, end int
 	level      memory.Level
 	open       bool // the update gate
-	tokens     int  // about, by the own count; 0: not asked for
 }
 
 // pieceKey tells pieces apart, whichever generation of a stream decided them.
