@@ -347,6 +347,10 @@ func (a *app) printAgreement(out gate.Agreements) error {
 		}
 		return nil
 	}
+	if len(out.Judges) == 0 {
+		fmt.Fprintf(a.err, "mem: no model and no rule has labelled anything: mem label run (%d labels of people)\n", out.Human)
+		return errNothing
+	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "judge\tpieces\tboth yes\tonly people\tonly judge\tboth no\tkappa\tprecision\trecall")
 	rows := slices.Clone(out.Judges)
@@ -382,11 +386,7 @@ func (a *app) printAgreement(out gate.Agreements) error {
 			fmt.Fprintf(a.out, "%s is trusted: kappa is at least %.2f over %d pieces\n", j.Judge.Name(), out.Bound.Kappa, j.N)
 		}
 	}
-	switch {
-	case len(out.Judges) == 0:
-		fmt.Fprintln(a.err, "mem: no model and no rule has labelled anything: mem label run")
-		return errNothing
-	case refused != nil:
+	if refused != nil {
 		for _, j := range out.Judges {
 			if err := j.Refusal(); err != nil {
 				fmt.Fprintf(a.err, "mem: refused: %v\n", err)
@@ -541,7 +541,7 @@ writes nothing. "-" reads standard input.`,
 // Bounds of a file of labels, and errors that are printed.
 const (
 	maxLabelFile  = 256 << 20
-	rowsAtOnce    = gate.MaxRows / 4 // of names as long as they may be, and of signs that JSON writes in six bytes
+	maxRowsBytes  = 30 << 20 // of one request: its body may hold 32 MiB
 	shownRowError = 100
 )
 
@@ -590,7 +590,8 @@ func (a *app) labelImport(ctx context.Context, path, format, by string) error {
 			return errors.Join(err, im.send(ctx))
 		}
 		im.req.Labels = append(im.req.Labels, row)
-		if len(im.req.Labels) == rowsAtOnce {
+		im.bytes += rowBytes(&row)
+		if len(im.req.Labels) == gate.MaxRows || im.bytes > maxRowsBytes {
 			if err := im.send(ctx); err != nil {
 				return err
 			}
@@ -622,7 +623,13 @@ type importing struct {
 	cl    *client
 	path  string
 	req   gate.ImportRequest
+	bytes int // of its rows, at most
 	total gate.Imported
+}
+
+// rowBytes is the most that a row takes as JSON, which may write a byte in six.
+func rowBytes(r *labels.Row) int {
+	return 500 + 6*(len(r.Stream)+len(r.Question)+len(r.By)+len(r.Model)+len(r.Adapter)+len(r.PromptVersion)+len(r.Rule))
 }
 
 func (im *importing) bad(e labels.RowError) {
@@ -646,7 +653,7 @@ func (im *importing) send(ctx context.Context) error {
 	if err := im.cl.send(ctx, http.MethodPost, "/memory/labels", im.req, &got); err != nil {
 		return err
 	}
-	im.req.Labels = im.req.Labels[:0]
+	im.req.Labels, im.bytes = im.req.Labels[:0], 0
 	t := &im.total
 	t.Rows, t.Written, t.Standing = t.Rows+got.Rows, t.Written+got.Written, t.Standing+got.Standing
 	for _, e := range got.Errors {
