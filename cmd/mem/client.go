@@ -118,6 +118,16 @@ func asError(p serve.Problem, status int) error {
 	return &fault.Error{Kind: kind, Msg: p.Message, Hint: p.Hint}
 }
 
+// kindOf is the kind that an answer names, which began before its status was known.
+func kindOf(code string) fault.Kind {
+	for k := fault.Internal; k <= fault.Denied; k++ {
+		if k.String() == code {
+			return k
+		}
+	}
+	return fault.Unavailable
+}
+
 // get decodes a JSON answer.
 func (c *client) get(ctx context.Context, path string, into any) error {
 	resp, err := c.do(ctx, http.MethodGet, path, "", nil, -1)
@@ -179,7 +189,7 @@ func (c *client) long(ctx context.Context, method, path string, body any, progre
 		}
 		switch {
 		case line.Error != nil:
-			return asError(*line.Error, 503)
+			return &fault.Error{Kind: kindOf(line.Error.Code), Msg: line.Error.Message, Hint: line.Error.Hint}
 		case line.Result != nil:
 			return json.Unmarshal(line.Result, into)
 		case progress != nil:

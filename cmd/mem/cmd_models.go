@@ -14,67 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-ai/mneme/functions/gate"
-	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/fault"
 )
-
-func (a *app) cmdReport() *cobra.Command {
-	question := ""
-	c := &cobra.Command{
-		Use:   "report",
-		Short: "What each question's stream did and cost: update rate, memory size, failures, cost per kept memory",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cl, err := a.client()
-			if err != nil {
-				return err
-			}
-			p, err := a.scope(c.Context(), cl)
-			if err != nil {
-				return err
-			}
-			var out query.Reports
-			if err := cl.get(c.Context(), "/memory/report"+queryString("project", p, "query", question), &out); err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(out)
-			}
-			if len(out.Streams) == 0 {
-				fmt.Fprintln(a.err, "mem: no stream has decided anything yet")
-				return errNothing
-			}
-			for _, s := range out.Streams {
-				a.printStreamReport(s)
-			}
-			return nil
-		},
-	}
-	c.Flags().StringVarP(&question, "question", "q", "", "only this question id, or this stream")
-	return c
-}
-
-func (a *app) printStreamReport(s query.StreamReport) {
-	r, by := s.Figures, "the built-in policy"
-	if len(s.Models) > 0 {
-		by = strings.Join(s.Models, ", ")
-	}
-	serving := ""
-	if !s.Serving {
-		serving = ", not serving"
-	}
-	fmt.Fprintf(a.out, "%s/%s  by %s%s\n", s.Project, s.Stream, by, serving)
-	fmt.Fprintf(a.out, "  steps          %d, %d open: update rate %.3f [%.3f, %.3f]\n", r.Steps, r.Open, r.UpdateRate, r.UpdateCI[0], r.UpdateCI[1])
-	fmt.Fprintf(a.out, "  memory tokens  p50 %.0f, p95 %.0f, most %.0f, %+.2f a step\n", r.MemoryP50, r.MemoryP95, r.MemoryMax, r.MemorySlope)
-	if len(s.Models) == 0 {
-		return
-	}
-	fmt.Fprintf(a.out, "  unreadable     %d (%.3f), %d pending, %d asked again, %d second attempts, %d prompts cut by the server\n", r.BadFormat, r.FormatRate, r.Pending, r.Regated, r.Retried, r.Cut)
-	fmt.Fprintf(a.out, "  exit gate      open %d times, first at step %d\n", r.Exits, r.FirstExit)
-	fmt.Fprintf(a.out, "  tokens         %s prompt (own count %s), %s completion\n", thousands(r.PromptTokens), thousands(r.PromptTokensOwn), thousands(r.CompletionTokens))
-	fmt.Fprintf(a.out, "  latency        p50 %.0f ms, p95 %.0f ms a step\n", r.LatencyP50, r.LatencyP95)
-	fmt.Fprintf(a.out, "  cost           $%.4f; a kept memory $%.4f and %s tokens (%d kept)\n", r.USD, r.USDPerKept, thousands(int64(r.TokensPerKept)), r.Kept)
-}
 
 // regateFlags are those of mem regate.
 type regateFlags struct {

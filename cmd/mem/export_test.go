@@ -9,6 +9,12 @@ import (
 // Visible is visible, for tests.
 var Visible = visible
 
+// Typed and Shown are typed and shown, for tests.
+var (
+	Typed = typed
+	Shown = shown
+)
+
 // ReadGitLog reads what git log prints in gitFormat.
 var ReadGitLog = readGitLog
 

@@ -27,3 +27,45 @@ func TestVisible(t *testing.T) {
 		})
 	}
 }
+
+// TestTyped: keys are answers, and the bytes of other keys are none.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ in, want string }{
+		"keys":              {"yNsQ", "ynsq"},
+		"arrows":            {"\x1b[A\x1b[By", "y"},
+		"F1 and F5":         {"\x1bOPn\x1b[15~y", "ny"},
+		"a keypad's y":      {"\x1bOyn", "n"},
+		"Alt-y":             {"\x1byn", "n"},
+		"Ctrl-C":            {"\x03", "q"},
+		"Ctrl-D":            {"y\x04", "yq"},
+		"escape alone":      {"\x1b", ""},
+		"half a sequence":   {"\x1b[1;", ""},
+		"another word":      {"maybe", "maybe"},
+		"nothing":           {"", ""},
+		"not UTF-8, and on": {"\xffy", "\xffy"},
+	} {
+		if got := string(main.Typed([]byte(tc.in))); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestShown: a chunk under review can not move the cursor, hide words or turn them.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\ttext\n":  "plain\ttext\n",
+		"\x1b[2Jgone":    "\u241b[2Jgone",
+		"over\rwritten":  "over\u240dwritten",
+		"\u202eteg":      "<U+202E>teg",
+		"\u2066in\u2069": "<U+2066>in<U+2069>",
+		"\u009b31m":      "<U+009B>31m",
+		"\x7f":           "\u2421",
+		"\u6f22\u5b57":   "\u6f22\u5b57",
+	} {
+		if got := main.Shown(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/shadow", f.postShadow)
 	mux.HandleFunc("POST /memory/synthesis", f.postSynthesis)
 	mux.HandleFunc("GET /memory/derived", f.derivedFilter)
+	f.labelRoutes(mux)
 }
 
 // ModelsFound is the answer of GET /memory/models: what decides, and what the

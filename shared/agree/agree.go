@@ -53,24 +53,45 @@ func (t Table) Recall() (float64, [2]float64) {
 	return share(t.Both, t.Both+t.OnlyA), Wilson(t.Both, t.Both+t.OnlyA)
 }
 
-// Kappa is Cohen's kappa and its 95 % interval, from the large-sample standard error
-// of Fleiss, Cohen and Everitt (1969) in its simple form sqrt(po(1-po)/(n(1-pe)^2)). It
-// is 1 of perfect agreement, 0 of what chance gives, and NaN where it is not
-// defined: of nothing, and where both always say the same one thing.
+// F1 is the harmonic mean of precision and recall; NaN where neither said yes.
+func (t Table) F1() float64 {
+	n := 2*t.Both + t.OnlyA + t.OnlyB
+	if n == 0 {
+		return math.NaN()
+	}
+	return float64(2*t.Both) / float64(n)
+}
+
+// MCC is Matthews' correlation coefficient (1975), in [-1,1]: unlike the share on which
+// both agree it is no better for a judge that says no to all things when few are yes.
+// NaN where one of the two always says the same.
+func (t Table) MCC() float64 {
+	a, b, c, d := float64(t.Both), float64(t.OnlyA), float64(t.OnlyB), float64(t.Neither)
+	under := (a + b) * (a + c) * (d + b) * (d + c)
+	if under == 0 {
+		return math.NaN()
+	}
+	return (a*d - b*c) / math.Sqrt(under)
+}
+
+// Kappa is Cohen's kappa and its 95 % interval: that of the share on which both agree
+// (Wilson), with what chance gives taken as known, as Cohen's own standard error
+// (1960) takes it, which says of a perfect agreement that it is certain. It is 1 of
+// perfect agreement, 0 of what chance gives, and NaN where it is not defined: of
+// nothing, and where both always say the same one thing.
 func (t Table) Kappa() (float64, [2]float64) {
 	n := float64(t.N())
 	if n == 0 {
 		return math.NaN(), [2]float64{-1, 1}
 	}
-	po := float64(t.Both+t.Neither) / n
 	a, b := float64(t.Both+t.OnlyA)/n, float64(t.Both+t.OnlyB)/n
 	pe := a*b + (1-a)*(1-b)
 	if pe == 1 {
 		return math.NaN(), [2]float64{-1, 1}
 	}
-	k := (po - pe) / (1 - pe)
-	half := z * math.Sqrt(po*(1-po)/(n*(1-pe)*(1-pe)))
-	return k, [2]float64{max(k-half, -1), min(k+half, 1)}
+	kappa := func(po float64) float64 { return (po - pe) / (1 - pe) }
+	po, ci := t.Agreement()
+	return kappa(po), [2]float64{max(kappa(ci[0]), -1), min(kappa(ci[1]), 1)}
 }
 
 func share(k, n int) float64 {
@@ -90,5 +111,12 @@ func Wilson(k, n int) [2]float64 {
 	p, m := float64(k)/float64(n), float64(n)
 	mid := p + z*z/(2*m)
 	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return [2]float64{max(0, (mid-half)/(1+z*z/m)), min(1, (mid+half)/(1+z*z/m))}
+	ci := [2]float64{max(0, (mid-half)/(1+z*z/m)), min(1, (mid+half)/(1+z*z/m))}
+	if k == n { // where rounding would leave a little less
+		ci[1] = 1
+	}
+	if k == 0 {
+		ci[0] = 0
+	}
+	return ci
 }

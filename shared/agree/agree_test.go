@@ -27,6 +27,11 @@ func TestKappa(t *testing.T) {
 			t.Errorf("%s: %.4f in %v, want %.4f", name, k, ci, tc.kappa)
 		}
 	}
+	// Perfect agreement on 24 things is not certain: Wilson's interval of 24 in 24 begins
+	// at 0.862, and chance gives a half.
+	if _, ci := (agree.Table{Both: 12, Neither: 12}).Kappa(); !near(ci[0], .7240) || ci[1] != 1 {
+		t.Errorf("of perfect agreement: %v", ci)
+	}
 	for _, none := range []agree.Table{{}, {Neither: 9}, {Both: 9}} {
 		if k, ci := none.Kappa(); !math.IsNaN(k) || ci != [2]float64{-1, 1} {
 			t.Errorf("%+v: %f %v", none, k, ci)
@@ -62,5 +67,26 @@ func TestWilson(t *testing.T) {
 	}
 	if got := agree.Wilson(0, 10); got[0] != 0 || !near(got[1], .2775) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestF1AndMCC: the first by hand; MCC of a balanced table is its phi coefficient.
+func TestF1AndMCC(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		t       agree.Table
+		f1, mcc float64
+	}{
+		"perfect":     {agree.Table{Both: 3, Neither: 7}, 1, 1},
+		"reversed":    {agree.Table{OnlyA: 5, OnlyB: 5}, 0, -1},
+		"mixed":       {agree.Table{Both: 6, OnlyA: 4, OnlyB: 2, Neither: 88}, 12. / 18, .6389},
+		"always yes":  {agree.Table{Both: 4, OnlyB: 96}, 8. / 104, math.NaN()},
+		"always no":   {agree.Table{OnlyA: 4, Neither: 96}, 0, math.NaN()},
+		"nobody said": {agree.Table{Neither: 9}, math.NaN(), math.NaN()},
+	} {
+		same := func(a, b float64) bool { return near(a, b) || math.IsNaN(a) && math.IsNaN(b) }
+		if f1, mcc := tc.t.F1(), tc.t.MCC(); !same(f1, tc.f1) || !same(mcc, tc.mcc) {
+			t.Errorf("%s: %f %f, want %f %f", name, f1, mcc, tc.f1, tc.mcc)
+		}
 	}
 }

@@ -302,15 +302,22 @@ const (
 	LabelRule  = "rule"
 )
 
+// Bases of a Label: what it looked at beside the chunk's text.
+const (
+	BasisChunk  = "chunk"  // nothing: no memory
+	BasisMemory = "memory" // a memory, which is not named here: the label came from elsewhere
+)
+
 // Label is what somebody else than the stream's own policy says of a piece of a
 // chunk: whether it holds evidence for a question. Labels are appended and never
 // overwritten, and no memory follows from them. A label of a step (t) saw the
-// memory as it was before that step.
+// memory as it was before that step; one with a Basis is of no step.
 type Label struct {
 	V                int       `json:"v"`
 	Type             string    `json:"type"` // "label"
 	Level            Level     `json:"level"`
-	Kind             string    `json:"kind"` // human | model | rule
+	Kind             string    `json:"kind"`            // human | model | rule
+	Basis            string    `json:"basis,omitempty"` // chunk | memory; empty: the memory before step T, of a model
 	Stream           string    `json:"stream"`
 	QueryID          string    `json:"query_id"`
 	T                int       `json:"t,omitempty"` // of the stream's step over this piece
@@ -323,7 +330,9 @@ type Label struct {
 	Exit             bool      `json:"exit,omitempty"`       // the exit gate, where a model was asked
 	Confidence       *float64  `json:"confidence,omitempty"` // that it is evidence, in [0,1]
 	FormatOK         bool      `json:"format_ok"`
-	ReasonCode       string    `json:"reason_code"` // see Gate
+	ReasonCode       string    `json:"reason_code"`    // see Gate
+	By               string    `json:"by,omitempty"`   // which person
+	Rule             string    `json:"rule,omitempty"` // id of the rule
 	Model            string    `json:"model,omitempty"`
 	Adapter          string    `json:"adapter,omitempty"`
 	PromptVersion    string    `json:"prompt_version,omitempty"`

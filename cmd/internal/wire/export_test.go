@@ -29,6 +29,11 @@ func (m ModelServers) Models(ctx context.Context, project string) (*gate.Models,
 	return m.m.models(ctx, project)
 }
 
+// Picked is gate.Config.Picked.
+func (m ModelServers) Picked(ctx context.Context, project string, p *models.Pick) (*gate.Models, error) {
+	return m.m.picked(ctx, project, p)
+}
+
 // Doctor is gate.Config.Doctor.
 func (m ModelServers) Doctor(ctx context.Context) ([]preflight.Result, error) { return m.m.doctor(ctx) }
 

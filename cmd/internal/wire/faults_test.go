@@ -249,7 +249,7 @@ func faultWorldOf(t *testing.T, b *brain, form wireForm, split bool, parallel in
 	b.servers = ms
 	late := &atomic.Int64{}
 	w := functest.New(t, functest.Options{
-		Count: functest.Coarse, Models: ms.Models, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical(),
+		Count: functest.Coarse, Models: ms.Models, Picks: cfg, Picked: ms.Picked, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical(),
 		Now: func() time.Time { return time.Now().Add(time.Duration(late.Load())) },
 	})
 	clocks.Store(w, late)
