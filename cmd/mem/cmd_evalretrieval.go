@@ -35,8 +35,8 @@ func (a *app) cmdEvalRetrieval() *cobra.Command {
 alone, and both by the weight of meaning from 0.3 to 0.7.
 
 The chats go through a memory of their own in a temporary folder, as uploads do: gated,
-embedded, indexed. Models and indexes are those of the environment. A chat's place is
-that of the first answer that cites it.
+embedded, indexed. Models are those of the environment, indexes the embedded ones. A
+chat's place is that of the first answer that cites it.
 
 FOLDER is of SDE-bench's shape (decisions.jsonl, decoys.jsonl, tasks.jsonl), or holds a
 folder corpus of transcripts or notes and queries.jsonl, a line each:

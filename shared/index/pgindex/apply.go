@@ -393,6 +393,9 @@ func (ix *Index) Wipe(ctx context.Context, tenant, project string) (err error) {
 	if tenant == "" {
 		return fault.New(fault.Invalid, "a tenant is needed")
 	}
+	if err := migrate(ctx, ix.conn, ix.schema); err != nil { // the schema may have been dropped
+		return stored(err)
+	}
 	tx, err := ix.pool.Begin(ctx)
 	if err != nil {
 		return stored(err)

@@ -50,7 +50,8 @@ type Config struct {
 	// URL as libpq takes it: postgres://user:password@host:5432/database. Its pool_*
 	// parameters are those of pgxpool.
 	URL string
-	// Schema holds the tables; `mneme` where empty. It is made where it is missing.
+	// Schema holds the tables; where empty the URL's search_path, and `mneme` where that
+	// says nothing. It is made where it is missing.
 	Schema string
 }
 
@@ -60,24 +61,31 @@ var schema string
 // Index is an open pool. It implements index.Graph.
 type Index struct {
 	pool   *pgxpool.Pool
+	conn   *pgx.ConnConfig // for migrate
 	schema string
 	exact  int64
 }
 
-var _ index.Graph = (*Index)(nil)
+var (
+	_ index.Graph      = (*Index)(nil)
+	_ index.Maintainer = (*Index)(nil)
+)
 
 // Open connects and makes the tables where there are none. A version that is not
 // SchemaVersion is fault.Corrupt with the command that cures it.
 func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	defer fault.Wrap(&err, "pgindex.Open")
-	if c.Schema == "" {
-		c.Schema = "mneme"
-	}
 	pc, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		// pgx masks a password that it found; one that it did not find must not be shown.
 		return nil, fault.At(fault.Invalid, "the database URL", "postgres://USER:PASSWORD@HOST:5432/DATABASE", "it cannot be read")
 	}
+	if c.Schema == "" {
+		if c.Schema = pc.ConnConfig.RuntimeParams["search_path"]; c.Schema == "" {
+			c.Schema = "mneme"
+		}
+	}
+	delete(pc.ConnConfig.RuntimeParams, "search_path")
 	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
 		pc.ConnConfig.RuntimeParams["application_name"] = "mneme"
 	}
@@ -97,7 +105,7 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	if err != nil {
 		return nil, stored(err)
 	}
-	return &Index{pool: pool, schema: c.Schema, exact: ExactScope}, nil
+	return &Index{pool: pool, conn: pc.ConnConfig.Copy(), schema: c.Schema, exact: ExactScope}, nil
 }
 
 // migrations is the advisory lock under which tables and spaces are made.
