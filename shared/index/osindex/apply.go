@@ -160,7 +160,9 @@ type node struct {
 func (ix *Index) write(ctx context.Context, b *index.Batch, version int64) error {
 	nodes := distinct(b.Nodes)
 	current := index.Succession(b.Nodes)
-	w := &bulk{ix: ix, version: version}
+	// Passages are written before the nodes that name them: a node that stands has all of
+	// its own, whatever was refused half-way.
+	w, names := &bulk{ix: ix, version: version}, &bulk{ix: ix, version: version}
 	stood, err := ix.stood(ctx, nodes, current)
 	if err != nil {
 		return err
@@ -182,7 +184,7 @@ func (ix *Index) write(ctx context.Context, b *index.Batch, version int64) error
 			for j := range n.Passages {
 				doc.Passages = append(doc.Passages, string(n.Passages[j].ID))
 			}
-			if err := w.add(ctx, ix.nodes, "index", id, doc); err != nil {
+			if err := names.gather(ix.nodes, "index", id, doc); err != nil {
 				return err
 			}
 		} else if n.Level == memory.L0 || n.Level == memory.LevelRaw {
@@ -218,6 +220,9 @@ func (ix *Index) write(ctx context.Context, b *index.Batch, version int64) error
 		}
 	}
 	if err := w.send(ctx); err != nil {
+		return err
+	}
+	if err := names.send(ctx); err != nil {
 		return err
 	}
 	if b.Replace {
@@ -353,6 +358,14 @@ type bulk struct {
 }
 
 func (w *bulk) add(ctx context.Context, alias, op, id string, doc any) error {
+	if err := w.gather(alias, op, id, doc); err != nil || w.body.Len() < maxBulk {
+		return err
+	}
+	return w.send(ctx)
+}
+
+// gather adds an operation without sending any.
+func (w *bulk) gather(alias, op, id string, doc any) error {
 	lines := []any{map[string]any{op: map[string]any{"_index": alias, "_id": id, "version": w.version, "version_type": "external_gte"}}}
 	if doc != nil {
 		lines = append(lines, doc)
@@ -364,9 +377,6 @@ func (w *bulk) add(ctx context.Context, alias, op, id string, doc any) error {
 		}
 		w.body.Write(j)
 		w.body.WriteByte('\n')
-	}
-	if w.body.Len() >= maxBulk {
-		return w.send(ctx)
 	}
 	return nil
 }
@@ -417,6 +427,7 @@ func (ix *Index) refresh(ctx context.Context) error {
 	if !ix.dirty.Swap(false) {
 		return nil
 	}
+	ctx = index.WithBearer(ctx, "") // a reader need not have the right to
 	err := ix.call(ctx, http.MethodPost, "/"+ix.passages+"/_refresh", nil, nil)
 	if err != nil {
 		ix.dirty.Store(true)

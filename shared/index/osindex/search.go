@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -58,6 +59,10 @@ func parse(query string) (out []queryWord) {
 		if out = append(out, q); len(out) == maxWords {
 			break
 		}
+	}
+	// Function words order nothing, but where there is nothing else.
+	if slices.ContainsFunc(out, func(q queryWord) bool { return !q.stop }) {
+		out = slices.DeleteFunc(out, func(q queryWord) bool { return q.stop })
 	}
 	return out
 }
