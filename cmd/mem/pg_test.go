@@ -3,11 +3,13 @@ package main_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,11 +99,7 @@ func TestOnPostgres(t *testing.T) {
 		}
 	}
 
-	psql := exec.Command("/usr/lib/postgresql/15/bin/psql", dsn, "-qc", "DROP SCHEMA mneme CASCADE")
-	if p := os.Getenv("PG_BIN"); p != "" {
-		psql.Path = filepath.Join(p, "psql")
-	}
-	if out, err := psql.CombinedOutput(); err != nil {
+	if out, err := psql(dsn, "DROP SCHEMA mneme CASCADE").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, code := s.mem("query", "-p", "shop", "how many retry attempts are allowed?"); code == 0 || !strings.Contains(out, "mem rebuild") {
@@ -120,4 +118,58 @@ func TestOnPostgres(t *testing.T) {
 	}
 	sameHashes(t, "rebuilt", want, s.verify())
 	s.stop()
+}
+
+// TestOnServers: graph and words both in servers, the log in a folder: the same hashes,
+// cited answers, a rebuild with no call.
+func TestOnServers(t *testing.T) {
+	t.Parallel()
+	dsn, cluster := os.Getenv("MNEME_TEST_PG"), os.Getenv("MNEME_TEST_OS")
+	if dsn == "" || cluster == "" {
+		t.Skip("MNEME_TEST_PG or MNEME_TEST_OS is not set")
+	}
+	name := "test" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	sep := "?"
+	if strings.Contains(dsn, "?") {
+		sep = "&"
+	}
+	src := t.TempDir()
+	sessions(t, src, 4)
+	embedded := start(t, filepath.Join(t.TempDir(), "embedded"))
+	embedded.ingest(src)
+	want := embedded.verify()
+	s := start(t, filepath.Join(t.TempDir(), "servers"), "MNEME_PG="+dsn+sep+"search_path="+name, "MNEME_OS="+cluster+"/"+name)
+	t.Cleanup(func() {
+		s.kill()
+		_ = psql(dsn, "DROP SCHEMA IF EXISTS "+name+" CASCADE").Run()
+		for _, x := range []string{"passages", "nodes", "positions"} {
+			if req, err := http.NewRequest(http.MethodDelete, cluster+"/"+name+"-"+x+"-v1", nil); err == nil {
+				if resp, err := http.DefaultClient.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}
+		}
+	})
+	s.ingest(src)
+	sameHashes(t, "on servers", want, s.verify())
+	for _, q := range []string{"how many retry attempts are allowed and why?", "what must we never do?", "retries"} {
+		here, there := embedded.query(q, "-p", "shop"), s.query(q, "-p", "shop")
+		if len(here) > 0 != (len(there) > 0) || len(there) > 0 && len(there[0].Citations) == 0 {
+			t.Errorf("%s: embedded %+v, on servers %+v", q, here, there)
+		}
+	}
+	if rs := s.query("zorble quux fnord", "-p", "shop"); len(rs) > 0 {
+		t.Errorf("nonsense is answered: %+v", rs[0])
+	}
+	s.must("rebuild")
+	sameHashes(t, "rebuilt", want, s.verify())
+	s.stop()
+}
+
+func psql(dsn, sql string) *exec.Cmd {
+	c := exec.Command("/usr/lib/postgresql/15/bin/psql", dsn, "-qc", sql)
+	if p := os.Getenv("PG_BIN"); p != "" {
+		c.Path = filepath.Join(p, "psql")
+	}
+	return c
 }

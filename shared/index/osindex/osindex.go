@@ -33,6 +33,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 
@@ -49,9 +50,9 @@ const SchemaVersion = 1
 
 // Config says which cluster.
 type Config struct {
-	// URLs of its nodes, http(s)://[user:password@]host:port.
+	// URLs of its nodes, http(s)://[user:password@]host:port[/prefix].
 	URLs []string
-	// Prefix of the indices; `mneme` where empty.
+	// Prefix of the indices; where empty the path of a URL, and `mneme` without one.
 	Prefix string
 }
 
@@ -75,12 +76,11 @@ type Index struct {
 
 var _ index.Lexical = (*Index)(nil)
 
+var prefix = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,99}$`)
+
 // Open connects and makes the indices where there are none.
 func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	defer fault.Wrap(&err, "osindex.Open")
-	if c.Prefix == "" {
-		c.Prefix = "mneme"
-	}
 	cfg := opensearch.Config{DisableRetry: false, MaxRetries: 2}
 	for _, raw := range c.URLs {
 		u, err := url.Parse(raw)
@@ -92,10 +92,22 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 			cfg.Password, _ = u.User.Password()
 			u.User = nil
 		}
+		if path := strings.Trim(u.Path, "/"); path != "" {
+			if c.Prefix == "" {
+				c.Prefix = path
+			}
+			u.Path = ""
+		}
 		cfg.Addresses = append(cfg.Addresses, u.String())
 	}
 	if len(cfg.Addresses) == 0 {
 		return nil, fault.At(fault.Invalid, "the cluster's URL", "https://USER:PASSWORD@HOST:9200, several with commas", "there is none")
+	}
+	if c.Prefix == "" {
+		c.Prefix = "mneme"
+	}
+	if !prefix.MatchString(c.Prefix) {
+		return nil, fault.At(fault.Invalid, "the cluster's URL", "a prefix is of a-z, 0-9 and -", "%q is no prefix of an index", c.Prefix)
 	}
 	client, err := opensearch.NewClient(cfg)
 	if err != nil {
