@@ -235,6 +235,7 @@ null are left out. Intervals are exact 95 % binomial ones.`,
 			return nil
 		},
 	})
+	c.AddCommand(a.cmdEvalRetrieval())
 	return c
 }
 

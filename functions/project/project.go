@@ -286,5 +286,8 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	if first != nil {
 		err = first
 	}
+	if err == nil {
+		err = f.maintain(ctx)
+	}
 	return out, err
 }

@@ -138,6 +138,18 @@ func (f *Function) rebuild(ctx context.Context, projects []string, progress func
 			return err
 		}
 	}
+	return f.maintain(ctx)
+}
+
+// maintain gives each index time for what it does over many rows at once.
+func (f *Function) maintain(ctx context.Context) error {
+	for _, ix := range []any{f.cfg.Graph, f.cfg.Lexical} {
+		if m, ok := ix.(index.Maintainer); ok {
+			if err := m.Maintain(ctx, f.cfg.Tenant); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

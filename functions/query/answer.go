@@ -14,6 +14,9 @@ type Request struct {
 	Limit    int
 	Since    time.Time
 	Until    time.Time
+	// DenseWeight is the share of the semantic leg, [0,1], in the place of the embedding
+	// space's own: 0 asks words alone, 1 meaning alone.
+	DenseWeight *float64
 }
 
 // Answer is the answer to it.

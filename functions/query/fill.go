@@ -12,15 +12,8 @@ import (
 
 // fill turns ranked ids into results: two round trips, whatever their number, and
 // one to the reranker between them.
-func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, limit int, serving map[string]bool, collapse, rerank bool) error {
-	ids := make([]memory.SHA, len(fused))
-	for i := range fused {
-		ids[i] = fused[i].ID
-	}
-	nodes, err := f.nodes(ctx, ids)
-	if err != nil {
-		return err
-	}
+func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, nodes map[memory.SHA]*index.Node, limit int, serving map[string]bool, collapse, rerank bool) error {
+	var err error
 	var keep []rank.Fused
 	also := map[memory.SHA][]string{}
 	first := map[string]memory.SHA{}

@@ -57,6 +57,8 @@ type body struct {
 	Limit    int      `json:"limit"`
 	Since    string   `json:"since"`
 	Until    string   `json:"until"`
+
+	DenseWeight *float64 `json:"dense_weight"`
 }
 
 func fromBody(r *http.Request) (Request, error) {
@@ -85,11 +87,18 @@ func fromURL(r *http.Request) (Request, error) {
 		}
 		b.Limit = n
 	}
+	if s := v.Get("dense_weight"); s != "" {
+		w, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return Request{}, fault.At(fault.Invalid, "dense_weight", "a number from 0 (words alone) to 1 (meaning alone)", "%q is not one", s)
+		}
+		b.DenseWeight = &w
+	}
 	return b.request()
 }
 
 func (b body) request() (Request, error) {
-	q := Request{Query: b.Query, Limit: b.Limit}
+	q := Request{Query: b.Query, Limit: b.Limit, DenseWeight: b.DenseWeight}
 	for _, p := range append([]string{b.Project}, b.Projects...) {
 		if p != "" && !slices.Contains(q.Projects, p) {
 			q.Projects = append(q.Projects, p)
@@ -135,6 +144,8 @@ func (q *Request) check() error {
 		return fault.At(fault.Invalid, "query", "ask a shorter question", "over %d bytes", maxQuery)
 	case q.Limit < 0 || q.Limit > maxLimit:
 		return fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", q.Limit)
+	case q.DenseWeight != nil && !(*q.DenseWeight >= 0 && *q.DenseWeight <= 1):
+		return fault.At(fault.Invalid, "dense_weight", "a number from 0 (words alone) to 1 (meaning alone)", "%v", *q.DenseWeight)
 	case len(q.Projects) > 64:
 		return fault.At(fault.Invalid, "project", "ask at most 64 projects at once", "%d projects", len(q.Projects))
 	}

@@ -124,12 +124,12 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 			levels = []memory.Level{memory.L0, memory.L1, memory.L2}
 		}
 		filter := index.Filter{Tenant: f.cfg.Tenant, Projects: projects, Levels: levels, Since: q.Since, Until: q.Until}
-		if err := f.search(ctx, &a, text, filter, q.Limit, serving, len(q.Levels) == 0); err != nil {
+		if err := f.search(ctx, &a, text, filter, &q, serving, len(q.Levels) == 0); err != nil {
 			return a, err
 		}
 		if len(a.Results) == 0 && len(q.Levels) == 0 {
 			filter.Levels = []memory.Level{memory.LevelRaw}
-			if err := f.search(ctx, &a, text, filter, q.Limit, serving, false); err != nil {
+			if err := f.search(ctx, &a, text, filter, &q, serving, false); err != nil {
 				return a, err
 			}
 			if len(a.Results) > 0 {

@@ -159,6 +159,8 @@ var Modules = []Third{
 	{Path: "github.com/minio/minio-go/v7", Owners: []string{"shared/objstore/s3store", "docs/upload"}, Tests: []string{"shared/objstore/s3serve", "cmd/mem", "cmd/internal/wire"}},
 	{Path: "github.com/ncruces/go-sqlite3", Owners: []string{"shared/index/sqliteindex"}},
 	{Path: "github.com/openai/openai-go/v3", Owners: []string{"shared/llm/openaiapi"}},
+	{Path: "github.com/opensearch-project/opensearch-go/v4", Owners: []string{"shared/index/osindex"}},
+	{Path: "github.com/pgvector/pgvector-go", Owners: []string{"shared/index/pgindex"}},
 	{Path: "github.com/schollz/progressbar/v3", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/cobra", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/pflag", Owners: []string{"cmd/mem"}},

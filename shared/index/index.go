@@ -13,7 +13,8 @@
 //	            "spans":[…],"stream":…,"supersedes":[…],"text_sha256":…}
 //	index hash  sha256 over the lines "<row hash>\n" in ascending order of node id
 //
-// The package talks to no database; drivers are sqliteindex and bleveindex.
+// The package talks to no database; drivers are sqliteindex, pgindex and
+// bleveindex.
 package index
 
 import (
@@ -183,6 +184,13 @@ type Graph interface {
 	// positions and vectors.
 	Wipe(ctx context.Context, tenant, project string) error
 	Close() error
+}
+
+// Maintainer is a Graph or Lexical that has work to do once many rows came in, as an
+// index that is built faster over rows that stand. What it does changes no answer's
+// content; it is called at the end of a rebuild and at each sweep.
+type Maintainer interface {
+	Maintain(ctx context.Context, tenant string) error
 }
 
 // Lexical stores passages for BM25. All methods are safe for concurrent use.

@@ -35,11 +35,11 @@ func (o *Options) weights() (dense, lexical float64) {
 		d, l = def.DenseWeight, def.LexicalWeight
 	}
 	switch {
-	case (o.DenseFailed || o.LexicalOnly) && o.LexicalFailed:
+	case (o.DenseFailed || o.LexicalOnly) && (o.LexicalFailed || o.DenseOnly):
 		return 0, 0
 	case o.DenseFailed, o.LexicalOnly:
 		return 0, 1
-	case o.LexicalFailed:
+	case o.LexicalFailed, o.DenseOnly:
 		return 1, 0
 	}
 	return d / (d + l), l / (d + l)
@@ -71,7 +71,7 @@ func Fuse(dense, lexical []Scored, opt Options) []Fused {
 			f.Cosine, f.Dense, f.DenseRank = s.Score, clamp(s.Score), i+1
 		}
 	}
-	if !opt.LexicalFailed {
+	if !opt.LexicalFailed && !opt.DenseOnly {
 		hits := ordered(lexical)
 		for i, s := range hits {
 			f := entry(s.ID)

@@ -39,6 +39,8 @@ type Options struct {
 	// no dense leg was asked (brief U2). Nothing is degraded.
 	LexicalOnly   bool
 	LexicalFailed bool
+	// DenseOnly: only the dense leg was asked, as the caller wished.
+	DenseOnly bool
 	// The question is known when some hit's cosine is at least FloorCosine or
 	// its idf share at least FloorIDF; else nothing is returned. Of a known
 	// question, hits that reach half of neither are left out. Both 0 means no

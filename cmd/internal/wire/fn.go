@@ -33,6 +33,8 @@ type FnConfig struct {
 	SecretKey Secret // MNEME_S3_SECRET_KEY
 	Region    string // MNEME_S3_REGION
 	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
+	PG        Secret // MNEME_PG, a database URL: the graph stands there and not in IndexDir
+	OS        Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: so does the lexical index
 	Serve     serve.Config
 	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, MNEME_EMBED_MODEL, …; learn and project read no key
 	getenv    func(string) string
@@ -47,7 +49,7 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	c := FnConfig{
 		Name: name, Listen: getenv("LISTEN_ADDRESS"), Tenant: getenv("MNEME_TENANT"), TenantKey: Secret(getenv("MNEME_TENANT_KEY")),
 		Endpoint: getenv("MNEME_S3_ENDPOINT"), AccessKey: Secret(getenv("MNEME_S3_ACCESS_KEY")), SecretKey: Secret(getenv("MNEME_S3_SECRET_KEY")),
-		Region: getenv("MNEME_S3_REGION"), IndexDir: getenv("MNEME_INDEX_DIR"), Serve: sc,
+		Region: getenv("MNEME_S3_REGION"), IndexDir: getenv("MNEME_INDEX_DIR"), PG: Secret(getenv("MNEME_PG")), OS: Secret(getenv("MNEME_OS")), Serve: sc,
 	}
 	if c.Listen == "" {
 		c.Listen = "[::]:8080"
@@ -85,7 +87,7 @@ func (c *FnConfig) Validate() error {
 	if c.Name == "learn" {
 		need("MNEME_TENANT_KEY", c.TenantKey.Reveal())
 	}
-	if c.Name == "project" || c.Name == "query" {
+	if (c.Name == "project" || c.Name == "query") && (c.PG == "" || c.OS == "") {
 		need("MNEME_INDEX_DIR", c.IndexDir)
 	}
 	if !memory.ValidName(c.Tenant) {
@@ -160,8 +162,8 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 			return nil, nothing, err
 		}
 	}
-	if cfg.IndexDir != "" && (cfg.Name == "project" || cfg.Name == "query") {
-		if p.graph, p.lexical, err = openIndexes(ctx, cfg.IndexDir, p.logger); err != nil {
+	if (cfg.IndexDir != "" || cfg.PG != "" && cfg.OS != "") && (cfg.Name == "project" || cfg.Name == "query") {
+		if p.graph, p.lexical, err = openIndexes(ctx, cfg.IndexDir, servers{cfg.PG, cfg.OS}, p.logger); err != nil {
 			return nil, nothing, err
 		}
 	}

@@ -41,6 +41,8 @@ type UpConfig struct {
 	HTTP      string // address of the API; DefaultHTTP
 	S3        string // address of the S3 endpoint; DefaultS3
 	TenantKey string // MNEME_TENANT_KEY; else made at the first start
+	PG        Secret // MNEME_PG, a database URL: the graph stands there and not in Dir
+	OS        Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: so does the lexical index
 	Logger    *slog.Logger
 	// Models says what is done by model calls; the zero value that the built-in
 	// policy decides and the table embeds. Getenv gives the keys that it names.
@@ -189,7 +191,7 @@ func (u *Up) open(ctx context.Context) error {
 	if err = p.openEmbedder(u.cfg.Models); err != nil {
 		return err
 	}
-	if p.graph, p.lexical, err = openIndexes(ctx, filepath.Join(u.cfg.Dir, "index"), u.cfg.Logger); err != nil {
+	if p.graph, p.lexical, err = openIndexes(ctx, filepath.Join(u.cfg.Dir, "index"), servers{u.cfg.PG, u.cfg.OS}, u.cfg.Logger); err != nil {
 		return err
 	}
 	u.closers = append(u.closers, p.graph.Close, p.lexical.Close)

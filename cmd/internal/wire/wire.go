@@ -32,6 +32,8 @@ import (
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/index/bleveindex"
+	"github.com/mneme-ai/mneme/shared/index/osindex"
+	"github.com/mneme-ai/mneme/shared/index/pgindex"
 	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/embedding"
@@ -174,38 +176,70 @@ func (fs *functions) list() []serve.Function {
 	return []serve.Function{fs.learn, fs.gate, fs.embed, fs.project, fs.query}
 }
 
-// openIndexes opens the embedded indexes under dir. One that another version
+// servers are where indexes stand that are not embedded.
+type servers struct {
+	pg Secret // MNEME_PG, a database URL: the graph
+	os Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: the lexical index
+}
+
+// openIndexes opens the indexes, embedded under dir where no server is named. An
+// embedded one that another version
 // wrote, or that a crash left unreadable, is dropped: it is a projection, and
 // the sweep fills it again from the log. rebuilt says so.
-func openIndexes(ctx context.Context, dir string, logger *slog.Logger) (g index.Graph, l index.Lexical, err error) {
+func openIndexes(ctx context.Context, dir string, at servers, logger *slog.Logger) (g index.Graph, l index.Lexical, err error) {
 	defer fault.Wrap(&err, "open indexes")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fault.As(fault.Unavailable, err)
-	}
-	graphPath, lexPath := filepath.Join(dir, "graph.sqlite"), filepath.Join(dir, "lexical.bleve")
-	g, err = sqliteindex.Open(ctx, graphPath)
-	if stale(err) {
-		logger.Warn("graph index dropped; it is filled again from the log", slog.Any("err", err))
-		if err := removeAll(graphPath, graphPath+"-wal", graphPath+"-shm"); err != nil {
-			return nil, nil, err
+	if at.pg == "" || at.os == "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, nil, fault.As(fault.Unavailable, err)
 		}
-		g, err = sqliteindex.Open(ctx, graphPath)
+	}
+	if at.pg.Reveal() != "" {
+		g, err = pgindex.Open(ctx, pgindex.Config{URL: at.pg.Reveal()})
+	} else {
+		g, err = openSQLite(ctx, filepath.Join(dir, "graph.sqlite"), logger)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err = bleveindex.Open(ctx, lexPath)
-	if stale(err) {
-		logger.Warn("lexical index dropped; it is filled again from the log", slog.Any("err", err))
-		if err := removeAll(lexPath); err != nil {
-			return nil, nil, errors.Join(err, g.Close())
-		}
-		l, err = bleveindex.Open(ctx, lexPath)
+	if at.os.Reveal() != "" {
+		l, err = osindex.Open(ctx, osindex.Config{URLs: strings.Split(at.os.Reveal(), ",")})
+	} else {
+		l, err = openBleve(ctx, filepath.Join(dir, "lexical.bleve"), logger)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
 	return g, l, nil
+}
+
+func openBleve(ctx context.Context, path string, logger *slog.Logger) (index.Lexical, error) {
+	l, err := bleveindex.Open(ctx, path)
+	if stale(err) {
+		logger.Warn("lexical index dropped; it is filled again from the log", slog.Any("err", err))
+		if err := removeAll(path); err != nil {
+			return nil, err
+		}
+		l, err = bleveindex.Open(ctx, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func openSQLite(ctx context.Context, path string, logger *slog.Logger) (index.Graph, error) {
+	g, err := sqliteindex.Open(ctx, path)
+	if stale(err) {
+		logger.Warn("graph index dropped; it is filled again from the log", slog.Any("err", err))
+		if err := removeAll(path, path+"-wal", path+"-shm"); err != nil {
+			return nil, err
+		}
+		g, err = sqliteindex.Open(ctx, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // stale reports whether an index cannot be used but may be built anew.
