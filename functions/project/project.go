@@ -55,7 +55,7 @@ type Function struct {
 
 	vault    *vault.Reader // nil: no pages
 	vaultMu  sync.Mutex    // one writer of pages
-	rendered rendered      // under vaultMu
+	rendered []*rendered   // the newest first; under vaultMu
 }
 
 // New checks cfg.

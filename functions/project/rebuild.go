@@ -200,6 +200,7 @@ func (f *Function) Verify(ctx context.Context, progress func(done int)) (Verifie
 // Routes adds what operators and people call.
 func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/vault", f.getVault)
+	mux.HandleFunc("POST /memory/vault/pages", f.postPages)
 	mux.HandleFunc("POST /memory/vault/notes", f.postNotes)
 	mux.HandleFunc("POST /memory/rebuild", func(w http.ResponseWriter, r *http.Request) {
 		s := serve.NewProgress(w, r)

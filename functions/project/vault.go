@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -105,10 +106,11 @@ func (f *Function) writeVault(ctx context.Context, project string, whole bool) (
 	if !whole && old.Key == key && same(old.Pages, there) {
 		return nil
 	}
-	v, err := f.render(ctx, project, key, false)
+	made, err := f.render(ctx, project, key, false)
 	if err != nil {
 		return err
 	}
+	v := made.vault
 	prefix := f.vaultPrefix(project)
 	next := vaultState{V: vaultStateVersion, Key: key, Pages: make(map[string]pageMark, len(v.Files))}
 	for i := range v.Files {
@@ -150,28 +152,39 @@ func same(pages map[string]pageMark, there map[string]int64) bool {
 	return true
 }
 
-// rendered is the last rendering, so that the pages of one listing are made once.
+// rendered is the last rendering of a project, so that the pages of one listing are
+// made once.
 type rendered struct {
 	project  string
 	key      memory.SHA
 	evidence bool
 	vault    *vault.Vault
+	listing  func() *VaultListing // made once
 }
 
 // render makes the pages of a project in state key; vaultMu is held.
-func (f *Function) render(ctx context.Context, project string, key memory.SHA, evidence bool) (*vault.Vault, error) {
-	if r := &f.rendered; r.vault != nil && r.project == project && r.key == key && r.evidence == evidence {
-		return r.vault, nil
+func (f *Function) render(ctx context.Context, project string, key memory.SHA, evidence bool) (*rendered, error) {
+	at := slices.IndexFunc(f.rendered, func(r *rendered) bool { return r.project == project && r.evidence == evidence })
+	if at >= 0 && f.rendered[at].key == key {
+		return f.rendered[at], nil
 	}
 	m, err := f.vault.Load(ctx, project)
 	if err != nil {
-		return nil, err
+		return &rendered{}, err
 	}
 	m.Evidence = evidence
 	v := vault.Render(m)
-	f.rendered = rendered{project, key, evidence, v}
-	return v, nil
+	r := &rendered{project, key, evidence, v, sync.OnceValue(func() *VaultListing { return listingOf(project, v) })}
+	if at >= 0 {
+		f.rendered = slices.Delete(f.rendered, at, at+1)
+	}
+	f.rendered = slices.Insert(f.rendered, 0, r)
+	f.rendered = f.rendered[:min(len(f.rendered), maxRendered)]
+	return r, nil
 }
+
+// maxRendered bounds the renderings in memory: 10,000 pages are some 20 MB.
+const maxRendered = 4
 
 // afterApply writes the pages when the stream that was just applied was the last
 // one that was behind. It never fails what it follows: the sweep comes back to it.

@@ -15,24 +15,26 @@ import (
 	"github.com/mneme-ai/mneme/shared/vault"
 )
 
-// VaultPage is one page in the listing of GET /memory/vault.
-type VaultPage struct {
-	Path      string     `json:"path"` // below the folder
-	SHA256    memory.SHA `json:"sha256"`
-	SizeBytes int        `json:"size_bytes"`
-	Body      memory.SHA `json:"body_sha256"`            // of all but what people wrote, see vault.Page.BodySum
-	Note      string     `json:"note,omitempty"`         // whose Notes region it holds
-	Stream    string     `json:"stream,omitempty"`       // of the question's wording
-	Notes     memory.SHA `json:"notes_sha256,omitempty"` // of the region
-	Conflict  bool       `json:"conflict,omitempty"`     // several versions stand in it
-}
-
 // VaultListing is the answer of GET /memory/vault.
 type VaultListing struct {
-	Project string      `json:"project"`
-	Folder  string      `json:"folder"`
-	Pages   []VaultPage `json:"pages"`
-	Stats   vault.Stats `json:"stats"`
+	Project string         `json:"project"`
+	Folder  string         `json:"folder"`
+	Pages   []vault.Listed `json:"pages"` // by path
+	Stats   vault.Stats    `json:"stats"`
+}
+
+// PagesRequest is the body of POST /memory/vault/pages.
+type PagesRequest struct {
+	Project  string   `json:"project"`
+	Evidence bool     `json:"evidence,omitempty"`
+	Paths    []string `json:"paths"`
+}
+
+// PageText is one line of its answer.
+type PageText struct {
+	Path   string     `json:"path"`
+	SHA256 memory.SHA `json:"sha256"` // of Text
+	Text   string     `json:"text"`
 }
 
 // NoteEdit is one region as a folder has it.
@@ -67,6 +69,10 @@ type NotesAnswer struct {
 }
 
 const (
+	// maxPagePaths bounds the pages of one request.
+	maxPagePaths = 1000
+	// maxPathsBody bounds that request: paths are some 100 bytes.
+	maxPathsBody = 1 << 20
 	// maxNotes bounds the regions of one request; a question file holds 64.
 	maxNotes = 1000
 	// maxNotesBody bounds the request: JSON may write a byte in six.
@@ -89,14 +95,29 @@ func (f *Function) vaultProject(ctx context.Context, project string) error {
 
 // Vault renders a project as it stands now.
 func (f *Function) Vault(ctx context.Context, project string, evidence bool) (*vault.Vault, error) {
-	if err := f.vaultProject(ctx, project); err != nil {
+	r, err := f.vaultNow(ctx, project, evidence)
+	return r.vault, err
+}
+
+// VaultListing describes its pages; what was described once is kept with the
+// rendering, so that who asks again and again costs a look at the log's ends.
+func (f *Function) VaultListing(ctx context.Context, project string, evidence bool) (*VaultListing, error) {
+	r, err := f.vaultNow(ctx, project, evidence)
+	if err != nil {
 		return nil, err
+	}
+	return r.listing(), nil
+}
+
+func (f *Function) vaultNow(ctx context.Context, project string, evidence bool) (*rendered, error) {
+	if err := f.vaultProject(ctx, project); err != nil {
+		return &rendered{}, err
 	}
 	f.vaultMu.Lock()
 	defer f.vaultMu.Unlock()
 	state, err := f.vault.State(ctx, project)
 	if err != nil {
-		return nil, err
+		return &rendered{}, err
 	}
 	return f.render(ctx, project, state.Key(), evidence)
 }
@@ -113,17 +134,22 @@ func (f *Function) getVault(w http.ResponseWriter, r *http.Request) {
 	if path != "" && f.listed(w, project, path, memory.SHA(q.Get("sha256")), evidence == "true") {
 		return
 	}
+	if path == "" {
+		l, err := f.VaultListing(r.Context(), project, evidence == "true")
+		if err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+		serve.WriteJSON(w, http.StatusOK, l)
+		return
+	}
 	v, err := f.Vault(r.Context(), project, evidence == "true")
 	if err != nil {
 		serve.WriteError(w, err)
 		return
 	}
-	if path == "" {
-		serve.WriteJSON(w, http.StatusOK, Listing(project, v))
-		return
-	}
-	i := slices.IndexFunc(v.Files, func(p vault.File) bool { return p.Path == path })
-	if i < 0 {
+	i, ok := pageAt(v, path)
+	if !ok {
 		serve.WriteError(w, fault.At(fault.NotFound, "path", "GET /memory/vault?project= lists the pages", "no page %q", path))
 		return
 	}
@@ -136,12 +162,16 @@ func (f *Function) listed(w http.ResponseWriter, project, path string, sum memor
 		return false
 	}
 	f.vaultMu.Lock()
-	last := f.rendered
+	at := slices.IndexFunc(f.rendered, func(r *rendered) bool { return r.project == project && r.evidence == evidence })
+	var last *rendered
+	if at >= 0 {
+		last = f.rendered[at]
+	}
 	f.vaultMu.Unlock()
-	if last.vault == nil || last.project != project || last.evidence != evidence {
+	if last == nil {
 		return false
 	}
-	i, ok := slices.BinarySearchFunc(last.vault.Files, path, func(p vault.File, path string) int { return strings.Compare(p.Path, path) })
+	i, ok := pageAt(last.vault, path)
 	if !ok || memory.Sum(last.vault.Files[i].Bytes) != sum {
 		return false
 	}
@@ -158,13 +188,13 @@ func writePage(w http.ResponseWriter, b []byte) {
 	_, _ = w.Write(b) // the client has gone: nobody is left to tell
 }
 
-// Listing describes the pages of a rendering.
-func Listing(project string, v *vault.Vault) VaultListing {
-	out := VaultListing{Project: project, Folder: v.Folder, Pages: make([]VaultPage, len(v.Files)), Stats: v.Stats}
+// listingOf describes the pages of a rendering.
+func listingOf(project string, v *vault.Vault) *VaultListing {
+	out := &VaultListing{Project: project, Folder: v.Folder, Pages: make([]vault.Listed, len(v.Files)), Stats: v.Stats}
 	for i := range v.Files {
 		p := &v.Files[i]
 		s := vault.Split(p.Bytes)
-		out.Pages[i] = VaultPage{Path: p.Path, SHA256: memory.Sum(p.Bytes), SizeBytes: len(p.Bytes), Body: s.BodySum(), Note: p.Note, Stream: p.Stream}
+		out.Pages[i] = vault.Listed{Path: p.Path, SHA256: memory.Sum(p.Bytes), SizeBytes: len(p.Bytes), Body: s.BodySum(), Note: p.Note, Stream: p.Stream}
 		if s.Found {
 			reg := v.RegionOf(p)
 			out.Pages[i].Notes, out.Pages[i].Conflict = memory.Sum(s.Notes), reg.Conflict()
@@ -173,15 +203,54 @@ func Listing(project string, v *vault.Vault) VaultListing {
 	return out
 }
 
+// postPages gives many pages as lines of JSON, in the order that was asked for. One
+// that there is not is left out.
+func (f *Function) postPages(w http.ResponseWriter, r *http.Request) {
+	var req PagesRequest
+	err := readBody(w, r, maxPathsBody, "send {project, paths: [path]}", &req)
+	if err == nil && len(req.Paths) > maxPagePaths {
+		err = fault.At(fault.Invalid, "paths", "ask for them in several requests", "%d pages, at most %d", len(req.Paths), maxPagePaths)
+	}
+	var v *vault.Vault
+	if err == nil {
+		v, err = f.Vault(r.Context(), req.Project, req.Evidence)
+	}
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, path := range req.Paths {
+		if i, ok := pageAt(v, path); ok {
+			b := v.Files[i].Bytes
+			if enc.Encode(PageText{path, memory.Sum(b), string(b)}) != nil {
+				return // the client has gone
+			}
+		}
+	}
+}
+
+// pageAt finds a page by its path.
+func pageAt(v *vault.Vault, path string) (int, bool) {
+	return slices.BinarySearchFunc(v.Files, path, func(p vault.File, path string) int { return strings.Compare(p.Path, path) })
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, hint string, into any) error {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fault.At(fault.Invalid, "body", hint, "%v", err)
+	}
+	return nil
+}
+
 func (f *Function) postNotes(w http.ResponseWriter, r *http.Request) {
 	var req NotesRequest
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotesBody))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&req)
-	switch {
-	case err != nil:
-		err = fault.At(fault.Invalid, "body", "send {project, notes: [{note, base_sha256, text}]}", "%v", err)
-	case len(req.Notes) > maxNotes:
+	err := readBody(w, r, maxNotesBody, "send {project, notes: [{note, base_sha256, text}]}", &req)
+	if err == nil && len(req.Notes) > maxNotes {
 		err = fault.At(fault.Invalid, "notes", "send them in several requests", "%d notes, at most %d", len(req.Notes), maxNotes)
 	}
 	var out NotesAnswer
@@ -216,7 +285,6 @@ func (f *Function) SaveNotes(ctx context.Context, req NotesRequest) (out NotesAn
 		return out, err
 	}
 	out.Notes = make([]SavedNote, len(req.Notes))
-	saved := false
 	for i, e := range req.Notes {
 		s := &out.Notes[i]
 		s.Note, s.Outcome = e.Note, "refused"
@@ -256,13 +324,10 @@ func (f *Function) SaveNotes(ctx context.Context, req NotesRequest) (out NotesAn
 			}
 			return out, err
 		}
-		s.Outcome, s.Key, saved = "saved", key, true
+		s.Outcome, s.Key = "saved", key
 		m.Notes = append(m.Notes, vault.KeptNote{Key: key, Note: n, TextSHA: memory.SumString(text)})
 		reg, _, _ = vault.RegionFor(m, e.Note, e.Stream)
 		s.Conflict = reg.Conflict()
-	}
-	if saved {
-		f.rendered = rendered{}
 	}
 	return out, nil
 }

@@ -117,6 +117,16 @@ func Check(files []File) []Problem {
 	return out
 }
 
+// Links counts the wikilinks in the rendered parts of pages.
+func Links(files []File) (n int) {
+	for _, f := range files {
+		for l := range strings.Lines(string(Split(f.Bytes).Body)) {
+			n += len(wikilink.FindAllString(codeSpan.ReplaceAllString(l, "``"), -1))
+		}
+	}
+	return n
+}
+
 // checkFront reads a page's front matter.
 func checkFront(f File) error {
 	text := strings.ReplaceAll(string(f.Bytes), "\r\n", "\n")
