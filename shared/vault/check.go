@@ -100,7 +100,7 @@ func Check(files []File) []Problem {
 			if m := statement.FindStringSubmatch(l); m != nil {
 				if source := strings.HasPrefix(m[1], "p-") || m[1] == "source"; source && !cited.MatchString(l) {
 					add(f.Path, i+1, "provenance without the bytes it means")
-				} else if !source && len(links) == 0 {
+				} else if !source && len(links) == 0 && !strings.HasSuffix(l, uncited+" ^"+m[1]) {
 					add(f.Path, i+1, "a statement without a citation")
 				}
 			}

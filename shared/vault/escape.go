@@ -154,7 +154,8 @@ func listStart(s string) int {
 }
 
 // quoted is a YAML double-quoted scalar: what JSON calls a string, on one line.
-// White space is folded; what a title needs not is U+FFFD.
+// White space is folded; what a title needs not is U+FFFD; "[[", which Obsidian
+// takes for a link there too, is taken apart.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -167,6 +168,8 @@ func quoted(s string) string {
 			}
 			last = ' '
 			continue
+		case r == '[' && last == '[':
+			b.WriteString(" [")
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)

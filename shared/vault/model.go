@@ -102,6 +102,7 @@ type Stats struct {
 	Shown      int `json:"shown"`       // on the pages of their questions
 	Superseded int `json:"superseded"`  // of all
 	Unresolved int `json:"unresolved"`  // source ids in memories that lead nowhere; shown as plain text
+	Uncited    int `json:"uncited"`     // lines of memories that name no source
 	Conflicts  int `json:"conflicts"`   // Notes regions with several present versions
 	Orphans    int `json:"orphans"`     // Notes regions whose question is asked no more
 	NamesMet   int `json:"names_met"`   // pages whose name met another's where case does not count

@@ -27,21 +27,19 @@ func SafeName(s string) string {
 		return unicode.ToLower(r)
 	}, norm.NFC.String(s))
 	name = norm.NFC.String(name) // lower case may decompose
-	if len(name) > maxStem {
-		cut := maxStem - 9
-		for cut > 0 && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		name = name[:cut]
-	}
-	name = strings.Trim(name, ". ")
-	if name == s && !device(name) && name != "" {
+	if name == s && len(name) <= maxStem && name == strings.Trim(name, ". ") && !device(name) && name != "" {
 		return name
 	}
 	return withHash(name, s)
 }
 
 func withHash(name, of string) string {
+	if cut := maxStem - 9; len(name) > cut {
+		for !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		name = name[:cut]
+	}
 	name = strings.Trim(name, ". -")
 	if device(name) { // a device's name counts up to the first dot: con.a-1a2b3c4d is one still
 		name = strings.ReplaceAll(name, ".", "-")

@@ -498,7 +498,11 @@ func (r *renderer) question(q *questionPage) {
 	if q.Memory.TextSHA != "" {
 		fmt.Fprintf(b, "Memory `%s`, node `%s`. ", q.Memory.TextSHA, q.Memory.Node)
 	}
-	b.WriteString("Each statement with the bytes of the upload it stands in, and their sha256:\n\n")
+	if !slices.ContainsFunc(q.all, func(s *shown) bool { return s.cited }) {
+		b.WriteString("Nothing is cited.\n")
+	} else {
+		b.WriteString("Each statement with the bytes of the upload it stands in, and their sha256:\n\n")
+	}
 	for _, s := range q.all {
 		if s.cited {
 			r.provenance(s)
@@ -530,8 +534,15 @@ func (r *renderer) line(l *memoryLine, q *questionPage) {
 	for _, id := range l.unknown {
 		r.b.WriteString(" (" + id + ")")
 	}
+	if len(l.refs) == 0 {
+		r.b.WriteString(uncited)
+		r.out.Stats.Uncited++
+	}
 	r.b.WriteString(" ^" + l.block + "\n")
 }
+
+// uncited says of a line of a model's memory that it names no source.
+const uncited = " *(names no source)*"
 
 // struck writes a superseded statement, struck through, with its end.
 func (r *renderer) struck(s *shown) {
