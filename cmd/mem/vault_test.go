@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -242,6 +244,89 @@ func TestVaultWatch(t *testing.T) {
 	for p := range maps.Keys(tree(t, out)) {
 		if strings.Contains(p, ".local-") || strings.HasSuffix(p, ".tmp") {
 			t.Errorf("%s was left", p)
+		}
+	}
+}
+
+// A page that is saved again and again while new memory is written into it: no line
+// that was saved is lost, and in the end folder and log say the same.
+func TestVaultEditedMeanwhile(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	s := start(t, t.TempDir())
+	note := filepath.Join(t.TempDir(), "a.md")
+	learn := func(n int) {
+		t.Helper()
+		if err := os.WriteFile(note, fmt.Appendf(nil, "# Limits\n\nFrom now on the limit of queue orders is %d messages, because the consumer got faster.\n", n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.must("learn", "-p", "shop", "--wait", note)
+	}
+	learn(100)
+	s.must("vault", "-p", "shop", "--out", out)
+	page := filepath.Join(out, "shop", "decisions.md")
+	stop := make(chan struct{})
+	var saved []string
+	var editor sync.WaitGroup
+	editor.Go(func() {
+		for n := 1; ; n++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			b, err := os.ReadFile(page)
+			if err != nil || !bytes.Contains(b, []byte("\n## Notes\n")) {
+				continue // it is being replaced
+			}
+			b = fmt.Appendf(b, "line %d\n", n)
+			if n%2 == 0 {
+				err = os.WriteFile(page+".swp", b, 0o600)
+				if err == nil {
+					err = os.Rename(page+".swp", page)
+				}
+			} else if f, e := os.OpenFile(page, os.O_APPEND|os.O_WRONLY, 0); e == nil {
+				_, err = fmt.Fprintf(f, "line %d\n", n)
+				err = errors.Join(err, f.Close())
+			} else {
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			saved = append(saved, fmt.Sprintf("line %d", n))
+		}
+	})
+	for n := range 12 {
+		learn(200 + n)
+		if text, code := s.mem("vault", "-p", "shop", "--out", out); code > 1 {
+			t.Errorf("exit %d: %s", code, text)
+		}
+	}
+	close(stop)
+	editor.Wait()
+	s.must("vault", "-p", "shop", "--out", out)
+	s.must("vault", "-p", "shop", "--out", out)
+	all := ""
+	for p, b := range tree(t, filepath.Join(out, "shop")) {
+		if strings.HasPrefix(p, "decisions") {
+			all += b
+		}
+		if strings.HasPrefix(filepath.Base(p), ".mneme-") && p != vault.FolderStateName {
+			t.Errorf("%s was left", p)
+		}
+	}
+	if !strings.Contains(all, "is 211 messages") || len(saved) < 20 {
+		t.Errorf("the page is not the last one, or %d lines were saved:\n%s", len(saved), all)
+	}
+	have := map[string]bool{}
+	for l := range strings.Lines(all) {
+		have[strings.TrimSpace(l)] = true
+	}
+	for _, l := range saved {
+		if !have[l] {
+			t.Errorf("%q is lost of %d lines", l, len(saved))
 		}
 	}
 }

@@ -173,6 +173,7 @@ func (v *vaultSync) round(ctx context.Context, l *project.VaultListing, r *vault
 			return "", err
 		}
 	}
+	r.Refused = slices.DeleteFunc(r.Refused, func(x vaultNamed) bool { return answers[x.Path].Outcome != vault.Not })
 	r.Folder, r.Pages, r.Stats = v.root.Name(), len(l.Pages), l.Stats
 	r.Conflicts = r.Conflicts[:0]
 	for _, p := range l.Pages {
@@ -180,16 +181,17 @@ func (v *vaultSync) round(ctx context.Context, l *project.VaultListing, r *vault
 			r.Conflicts = append(r.Conflicts, p.Path)
 		}
 	}
-	steps := f.Steps(l.Pages, answers)
-	if len(steps) > 0 {
-		if err := v.save(f.Next(v.project, l.Pages, steps, nil, true)); err != nil {
-			return "", err
-		}
-	}
 	skipped := map[string]bool{}
 	for at, a := range answers {
-		if a == vault.Not {
-			skipped[at] = true
+		skipped[at] = a.Outcome == vault.Not
+	}
+	for _, at := range f.Unsettled(l.Pages, answers) {
+		again, skipped[at] = at, true
+	}
+	steps := f.Steps(l.Pages, answers, skipped)
+	if len(steps) > 0 {
+		if err := v.save(f.Next(v.project, l.Pages, steps, answers, skipped, true)); err != nil {
+			return "", err
 		}
 	}
 	for batch := range slices.Chunk(steps, vaultBatch) {
@@ -207,7 +209,7 @@ func (v *vaultSync) round(ctx context.Context, l *project.VaultListing, r *vault
 			}
 		}
 	}
-	next := f.Next(v.project, l.Pages, steps, skipped, false)
+	next := f.Next(v.project, l.Pages, steps, answers, skipped, false)
 	if len(steps) == 0 && next.Equal(&f.State) {
 		return again, nil
 	}
@@ -262,7 +264,10 @@ func (v *vaultSync) mark(p string) (m vault.Mark, there bool, err error) {
 	st, err := v.root.Stat(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		delete(v.seen, p)
-		return m, false, nil
+		if v.root.Rename(holdName(p), p) != nil {
+			return m, false, nil
+		}
+		st, err = v.root.Stat(p) // a process died while it replaced it
 	}
 	if err != nil {
 		return m, false, placeFault(err)
@@ -299,7 +304,7 @@ func (v *vaultSync) read(p string, limit int64) ([]byte, error) {
 func (v *vaultSync) send(ctx context.Context, edits []vault.LocalEdit, r *vaultReport) (answers map[string]vault.Answer, saved bool, err error) {
 	answers = map[string]vault.Answer{}
 	refuse := func(at, reason string) {
-		answers[at] = vault.Not
+		answers[at] = vault.Answer{Outcome: vault.Not}
 		x := vaultNamed{Path: at, Reason: reason}
 		if !slices.Contains(r.Refused, x) {
 			r.Refused = append(r.Refused, x)
@@ -341,10 +346,10 @@ func (v *vaultSync) send(ctx context.Context, edits []vault.LocalEdit, r *vaultR
 				refuse(at[i], n.Reason)
 				continue
 			case len(n.Redacted) > 0:
-				answers[at[i]] = vault.Masked
+				answers[at[i]] = vault.Answer{Outcome: vault.Masked, Notes: req.Notes[i].SHA256}
 				r.Masked = append(r.Masked, vaultNamed{Path: at[i], Reason: counted(n.Redacted)})
 			default:
-				answers[at[i]] = vault.Held
+				answers[at[i]] = vault.Answer{Outcome: vault.Held, Notes: req.Notes[i].SHA256}
 			}
 			if n.Outcome == "saved" {
 				saved = true
@@ -405,14 +410,13 @@ func (v *vaultSync) fetch(ctx context.Context, steps []vault.Step) (map[string][
 // do performs one step. It is not done where the file or the page is another by
 // now: the next round looks again.
 func (v *vaultSync) do(st vault.Step, text []byte, l *project.VaultListing, r *vaultReport) (done bool, err error) {
+	delete(v.seen, st.Path)
+	temp := ""
 	if st.Write {
 		i, _ := slices.BinarySearchFunc(l.Pages, st.Path, func(p vault.Listed, at string) int { return strings.Compare(p.Path, at) })
 		if memory.Sum(text) != l.Pages[i].SHA256 {
 			return false, nil // the project moved on in between
 		}
-	}
-	temp := ""
-	if st.Write {
 		if err := v.root.MkdirAll(path.Dir(st.Path), 0o755); err != nil {
 			return false, placeFault(err)
 		}
@@ -420,45 +424,91 @@ func (v *vaultSync) do(st vault.Step, text []byte, l *project.VaultListing, r *v
 		if err := v.root.WriteFile(temp, text, 0o644); err != nil {
 			return false, placeFault(err)
 		}
-		defer func() {
-			if !done {
-				_ = v.root.Remove(temp) // what is to be said has been
-			}
-		}()
+		defer func() { _ = v.root.Remove(temp) }() // gone already, or not needed
 	}
-	// The last look, right before it is replaced: an editor may have saved it.
-	now, err := v.read(st.Path, maxVaultFile)
-	switch {
+	if st.Seen.SHA256 == "" {
+		return v.put(temp, st.Path, r)
+	}
+	// Whatever stands there is taken away first, and looked at where no editor finds
+	// it: what was saved since it was seen is not written over.
+	hold := holdName(st.Path)
+	switch err := v.root.Rename(st.Path, hold); {
 	case errors.Is(err, fs.ErrNotExist):
-		if st.Seen.SHA256 != "" {
-			return false, nil
-		}
+		return false, nil
 	case err != nil:
 		return false, placeFault(err)
-	case memory.Sum(now) != st.Seen.SHA256:
-		return false, nil
 	}
-	if st.Aside {
-		if err := v.aside(st.Path, now, r); err != nil {
-			return false, err
-		}
+	now, err := v.read(hold, maxVaultFile)
+	if err == nil && memory.Sum(now) != st.Seen.SHA256 {
+		return false, v.putBack(hold, st.Path, now, r)
 	}
-	delete(v.seen, st.Path)
+	if err == nil && st.Aside {
+		err = v.aside(st.Path, now, r)
+	}
+	if err != nil {
+		return false, errors.Join(placeFault(err), v.putBack(hold, st.Path, now, r))
+	}
 	if st.Write {
-		if err := v.root.Rename(temp, st.Path); err != nil {
-			return false, placeFault(err)
+		if done, err = v.put(temp, st.Path, r); err != nil {
+			return false, errors.Join(err, v.putBack(hold, st.Path, now, r))
 		}
-		r.Written++
-		return true, nil
+	} else {
+		done = true
+		r.Removed++
 	}
-	if err := v.root.Remove(st.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, placeFault(err)
+	// Somebody who had it open may have written to it still.
+	if late, err := v.read(hold, maxVaultFile); err == nil && memory.Sum(late) != st.Seen.SHA256 {
+		if err := v.aside(st.Path, late, r); err != nil {
+			return done, err
+		}
 	}
-	if dir := path.Dir(st.Path); dir != "." {
+	if err := v.root.Remove(hold); err != nil {
+		return done, placeFault(err)
+	}
+	if dir := path.Dir(st.Path); !st.Write && dir != "." {
 		_ = v.root.Remove(dir) // stays while anything is in it
 	}
-	r.Removed++
+	return done, nil
+}
+
+// holdName is where a file stands while it is replaced; scan takes it back from a
+// process that died.
+func holdName(p string) string { return path.Join(path.Dir(p), ".mneme-old-"+path.Base(p)) }
+
+// put moves a page to its path where nothing stands.
+func (v *vaultSync) put(temp, p string, r *vaultReport) (done bool, err error) {
+	err = v.root.Link(temp, p)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil // somebody else's, since: the next round looks at it
+	}
+	if err != nil { // a file system without links, such as exFAT
+		if _, err := v.root.Lstat(p); err == nil {
+			return false, nil
+		}
+		if err := v.root.Rename(temp, p); err != nil {
+			return false, placeFault(err)
+		}
+	}
+	r.Written++
 	return true, nil
+}
+
+// putBack gives a file its path again; where another stands there by now, it is kept
+// beside it.
+func (v *vaultSync) putBack(hold, p string, b []byte, r *vaultReport) error {
+	if _, err := v.root.Lstat(p); errors.Is(err, fs.ErrNotExist) {
+		if err := v.root.Rename(hold, p); err != nil {
+			return placeFault(err)
+		}
+		return nil
+	}
+	if err := v.aside(p, b, r); err != nil {
+		return err
+	}
+	if err := v.root.Remove(hold); err != nil {
+		return placeFault(err)
+	}
+	return nil
 }
 
 // aside keeps a file under another name: NAME.local-1.md, or the next number that is

@@ -87,7 +87,7 @@ func BenchmarkFolder(b *testing.B) {
 	b.Run("10k-notes", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if f.Edits(ls); len(f.Steps(ls, nil)) != 1 {
+			if f.Edits(ls); len(f.Steps(ls, nil, nil)) != 1 {
 				b.Fatal("not one step")
 			}
 		}

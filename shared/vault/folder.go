@@ -81,6 +81,9 @@ type Written struct {
 	Notes  memory.SHA `json:"notes_sha256,omitempty"`
 	Note   string     `json:"note,omitempty"`
 	Stream string     `json:"stream,omitempty"`
+	// Before is the Body of the page before this one: an editor that had it open may
+	// have written it back.
+	Before memory.SHA `json:"before_body_sha256,omitempty"`
 	// Next is the Body of a page that is about to be written: a process that died in
 	// between has left either.
 	Next memory.SHA `json:"next_body_sha256,omitempty"`
@@ -121,13 +124,19 @@ func (f *LocalFolder) Edits(listed []Listed) (out []LocalEdit) {
 }
 
 // Answer says what became of an edit.
-type Answer int
+type Answer struct {
+	Outcome Outcome
+	Notes   memory.SHA // of the region that was sent; the file may hold another by now
+}
 
-// What becomes of an edit.
+// Outcome is what becomes of an edit.
+type Outcome int
+
+// Outcomes.
 const (
-	Held   Answer = iota + 1 // the log holds the region byte for byte
-	Masked                   // the log holds it with secrets masked
-	Not                      // it was refused: the file is left alone
+	Held   Outcome = iota + 1 // the log holds the region byte for byte
+	Masked                    // the log holds it with secrets masked
+	Not                       // it was refused: the file is left alone
 )
 
 // Step brings one file in step.
@@ -138,20 +147,31 @@ type Step struct {
 	Seen  Mark // what stands there; zero for nothing. Another by now: leave it for the next round
 }
 
+// Unsettled lists the edits that were made since others had their answers, by path:
+// their files are left for the next round.
+func (f *LocalFolder) Unsettled(listed []Listed, answers map[string]Answer) (out []string) {
+	for _, e := range f.Edits(listed) {
+		if a := answers[e.Path]; a.Outcome != Not && a.Notes != f.Files[e.Path].Notes {
+			out = append(out, e.Path)
+		}
+	}
+	return out
+}
+
 // Steps lists what brings the folder in step, by path, once its edits have their
-// answers.
-func (f *LocalFolder) Steps(listed []Listed, answers map[string]Answer) (out []Step) {
+// answers. Files at skipped paths are left alone.
+func (f *LocalFolder) Steps(listed []Listed, answers map[string]Answer, skipped map[string]bool) (out []Step) {
 	at := byPath(listed)
 	for _, l := range listed {
 		m, there := f.Files[l.Path]
-		if answers[l.Path] == Not || there && m.SHA256 == l.SHA256 {
+		if skipped[l.Path] || there && m.SHA256 == l.SHA256 {
 			continue
 		}
 		out = append(out, Step{Path: l.Path, Write: true, Aside: there && !f.known(m, l, l.Path, answers), Seen: m})
 	}
 	for path := range f.State.Pages {
 		m, there := f.Files[path]
-		if _, still := at[path]; still || !there || answers[path] == Not {
+		if _, still := at[path]; still || !there || skipped[path] {
 			continue
 		}
 		out = append(out, Step{Path: path, Aside: !f.known(m, Listed{}, path, answers), Seen: m})
@@ -166,16 +186,17 @@ func (f *LocalFolder) known(m Mark, l Listed, path string, answers map[string]An
 		return true
 	}
 	w, written := f.State.Pages[path]
-	body := m.Body == w.Body || m.Body == w.Next || m.Body == l.Body
-	if !body || !m.Ours && !written || answers[path] == Masked {
+	body := m.Body == l.Body || slices.Contains([]memory.SHA{w.Body, w.Before, w.Next}, m.Body)
+	if !body || !m.Ours && !written || answers[path].Outcome == Masked {
 		return false
 	}
-	return m.Notes == "" || m.Notes == w.Notes || m.Notes == l.Notes || answers[path] == Held
+	return m.Notes == "" || m.Notes == w.Notes || m.Notes == l.Notes || answers[path] == Answer{Held, m.Notes}
 }
 
 // Next is the state of the folder once steps are done; with pending, that before
-// they begin. skipped are the paths that were left alone.
-func (f *LocalFolder) Next(project string, listed []Listed, steps []Step, skipped map[string]bool, pending bool) FolderState {
+// they begin. A file that was left alone and whose edit the log holds goes on from
+// that edit.
+func (f *LocalFolder) Next(project string, listed []Listed, steps []Step, answers map[string]Answer, skipped map[string]bool, pending bool) FolderState {
 	s := FolderState{V: FolderStateVersion, Project: project, Pages: map[string]Written{}}
 	todo := map[string]bool{}
 	for _, st := range steps {
@@ -185,9 +206,15 @@ func (f *LocalFolder) Next(project string, listed []Listed, steps []Step, skippe
 		w, had := f.State.Pages[l.Path]
 		switch {
 		case skipped[l.Path]:
-			if had {
-				s.Pages[l.Path] = w
+			if a := answers[l.Path]; a.Outcome == Held {
+				w.Notes = a.Notes
+				if w.Note == "" {
+					w.Note, w.Stream = l.Note, l.Stream
+				}
+			} else if !had {
+				continue
 			}
+			s.Pages[l.Path] = w
 		case pending && todo[l.Path]:
 			w.Next = l.Body
 			if w.Note == "" {
@@ -195,7 +222,11 @@ func (f *LocalFolder) Next(project string, listed []Listed, steps []Step, skippe
 			}
 			s.Pages[l.Path] = w
 		default:
-			s.Pages[l.Path] = Written{SHA256: l.SHA256, Body: l.Body, Notes: l.Notes, Note: l.Note, Stream: l.Stream}
+			next := Written{SHA256: l.SHA256, Body: l.Body, Notes: l.Notes, Note: l.Note, Stream: l.Stream, Before: w.Before}
+			if w.Body != l.Body {
+				next.Before = w.Body
+			}
+			s.Pages[l.Path] = next
 		}
 	}
 	at := byPath(listed)

@@ -44,7 +44,7 @@ func TestFolder(t *testing.T) {
 		state   []byte // nil: none
 		file    []byte // nil: none
 		now     []byte // nil: not listed
-		answer  vault.Answer
+		answer  vault.Outcome
 		want    want
 		removed bool
 	}{
@@ -83,11 +83,11 @@ func TestFolder(t *testing.T) {
 		if (len(edits) == 1) != tc.want.edit {
 			t.Errorf("%s: edits %v", tc.name, edits)
 		}
-		answers := map[string]vault.Answer{}
+		answers, skipped := map[string]vault.Answer{}, map[string]bool{"a.md": tc.answer == vault.Not}
 		if tc.answer != 0 {
-			answers["a.md"] = tc.answer
+			answers["a.md"] = vault.Answer{Outcome: tc.answer, Notes: vault.MarkOf(tc.file).Notes}
 		}
-		steps := f.Steps(ls, answers)
+		steps := f.Steps(ls, answers, skipped)
 		var got want
 		got.edit = tc.want.edit
 		removed := false
@@ -131,14 +131,14 @@ func TestFolderLosesNothing(t *testing.T) {
 			for _, e := range f.Edits(list()) {
 				text := string(vault.Split(disk[e.Path]).Notes)
 				log = append(log, text)
-				answers[e.Path] = vault.Held
+				answers[e.Path] = vault.Answer{Outcome: vault.Held, Notes: memory.SumString(text)}
 				if b, ok := server[e.Path]; ok {
 					server[e.Path] = rendered(string(vault.Split(b).Body[len(pageHead):len(vault.Split(b).Body)-1]), text)
 				}
 			}
 			ls := list()
-			steps := f.Steps(ls, answers)
-			state = f.Next("shop", ls, steps, nil, true)
+			steps := f.Steps(ls, answers, nil)
+			state = f.Next("shop", ls, steps, answers, nil, true)
 			for i, st := range steps {
 				if i == dies {
 					return false
@@ -155,7 +155,7 @@ func TestFolderLosesNothing(t *testing.T) {
 			if dies == len(steps) {
 				return false
 			}
-			state = f.Next("shop", ls, steps, nil, false)
+			state = f.Next("shop", ls, steps, answers, nil, false)
 			return true
 		}
 		for range 25 {
@@ -199,6 +199,30 @@ func TestFolderLosesNothing(t *testing.T) {
 				t.Fatalf("seed %d: %q is lost", seed, w)
 			}
 		}
+	}
+}
+
+// An answer counts for the region that was sent. What was saved since is sent in the
+// next round, as an edit of what the log holds by now.
+func TestAnswerOfAnotherText(t *testing.T) {
+	t.Parallel()
+	now := rendered("two", "x")
+	f := vault.LocalFolder{State: vault.FolderState{Pages: map[string]vault.Written{"a.md": written(now)}}, Files: map[string]vault.Mark{"a.md": vault.MarkOf(rendered("two", "x, y, z"))}}
+	ls := []vault.Listed{listed("a.md", rendered("two", "x, y"))}
+	answers := map[string]vault.Answer{"a.md": {Outcome: vault.Held, Notes: memory.SumString("x, y")}}
+	if got := f.Unsettled(ls, answers); !slices.Equal(got, []string{"a.md"}) {
+		t.Errorf("unsettled %v", got)
+	}
+	if steps := f.Steps(ls, answers, nil); len(steps) != 1 || !steps[0].Aside {
+		t.Errorf("%+v", steps)
+	}
+	skipped := map[string]bool{"a.md": true}
+	if steps := f.Steps(ls, answers, skipped); len(steps) != 0 {
+		t.Errorf("%+v", steps)
+	}
+	f.State = f.Next("shop", ls, nil, answers, skipped, false)
+	if e := f.Edits(ls); len(e) != 1 || e[0].Base != memory.SumString("x, y") {
+		t.Errorf("%+v", e)
 	}
 }
 
