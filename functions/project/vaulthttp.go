@@ -88,7 +88,7 @@ func (f *Function) vaultProject(ctx context.Context, project string) error {
 	}
 	projects, err := f.cfg.Catalog.Known(ctx)
 	if err == nil && !slices.Contains(projects, project) {
-		err = fault.At(fault.NotFound, "project "+project, "mem query lists them: GET /memory/projects", "nothing is known of such a project")
+		err = fault.At(fault.NotFound, "project "+project, "GET /memory/projects lists them; a project begins with mem learn -p NAME", "nothing is known of such a project")
 	}
 	return err
 }
