@@ -208,7 +208,7 @@ func New(t testing.TB, o Options) *World {
 		Tokens: o.Count, Price: func(tokens int) float64 { return float64(tokens) / 1e6 },
 	})
 	must(err)
-	w.Project, err = project.New(project.Config{Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID})
+	w.Project, err = project.New(project.Config{Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID, Catalog: w.Catalog, Bucket: w.Bucket, TenantKey: TenantKey, Now: o.Now})
 	must(err)
 	w.Query, err = query.New(query.Config{
 		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,

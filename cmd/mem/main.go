@@ -173,6 +173,7 @@ Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage,
 		a.cmdVerify(), a.cmdRebuild(), a.cmdRedact(), a.cmdScrub(), a.cmdWait(), a.cmdStatus(), a.cmdReport(), a.cmdRegate(), a.cmdSynthesis(), a.cmdDead(), a.cmdToken(), a.cmdS3(), a.cmdVersion(),
 		a.cmdSkill(),
 		a.cmdLabel(),
+		a.cmdVault(),
 		a.cmdDoctor(), a.cmdRead(), a.cmdTokens(), a.cmdEval(),
 	} {
 		c.AddCommand(sub)

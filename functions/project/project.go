@@ -1,4 +1,5 @@
-// Package project applies the log to every configured index.
+// Package project applies the log to every configured index, and renders the pages
+// of each project (shared/vault).
 //
 // Invariant: each (stream, space) is applied strictly from applied_seq+1 while
 // its vector object exists; the position moves in the same transaction as the
@@ -12,15 +13,19 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/projection"
+	"github.com/mneme-ai/mneme/shared/vault"
 )
 
 // Config is what the function is given.
@@ -34,12 +39,23 @@ type Config struct {
 	// can say that it made none. nil where no function of the process makes any.
 	Calls  func() (policy, model int64)
 	Logger *slog.Logger
+	// Catalog and Bucket are what the vault needs: what is asked, and where its pages
+	// stand. Without them no page is written.
+	Catalog *catalog.Catalog
+	Bucket  *objstore.Bucket
+	// TenantKey makes the marks of redaction in notes; without it none is taken in.
+	TenantKey []byte
+	Now       func() time.Time // of notes; time.Now by default
 }
 
 // Function is the project function.
 type Function struct {
 	cfg Config
 	mu  sync.Mutex // one writer: both embedded indexes have a single one
+
+	vault    *vault.Reader // nil: no pages
+	vaultMu  sync.Mutex    // one writer of pages
+	rendered []*rendered   // the newest first; under vaultMu
 }
 
 // New checks cfg.
@@ -50,7 +66,14 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg}, nil
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	f := &Function{cfg: cfg}
+	if cfg.Catalog != nil && cfg.Bucket != nil {
+		f.vault = vault.NewReader(cfg.Log, cfg.Catalog)
+	}
+	return f, nil
 }
 
 // Name is the function's name in the event table.
@@ -99,6 +122,7 @@ func (f *Function) apply(ctx context.Context, project, stream string) ([]ce.Even
 	if err != nil || seq == 0 {
 		return nil, err
 	}
+	f.afterApply(ctx, project, stream)
 	return []ce.Event{event.New(event.Projected, f.Name(), event.Segment{
 		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: seq, Space: f.cfg.Space,
 	})}, nil
@@ -283,6 +307,9 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 		}
 		return ctx.Err()
 	})
+	if err == nil {
+		err = f.sweepVaults(ctx)
+	}
 	if first != nil {
 		err = first
 	}

@@ -137,6 +137,9 @@ func (f *Function) rebuild(ctx context.Context, projects []string, progress func
 		if err := f.built(ctx, p, scrubs[p]); err != nil {
 			return err
 		}
+		if err := f.writeVault(ctx, p, true); err != nil && !f.beyond(ctx, p, err) {
+			return err
+		}
 	}
 	return f.maintain(ctx)
 }
@@ -194,8 +197,11 @@ func (f *Function) Verify(ctx context.Context, progress func(done int)) (Verifie
 	return v, nil
 }
 
-// Routes adds what operators call.
+// Routes adds what operators and people call.
 func (f *Function) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /memory/vault", f.getVault)
+	mux.HandleFunc("POST /memory/vault/pages", f.postPages)
+	mux.HandleFunc("POST /memory/vault/notes", f.postNotes)
 	mux.HandleFunc("POST /memory/rebuild", func(w http.ResponseWriter, r *http.Request) {
 		s := serve.NewProgress(w, r)
 		out, err := f.Rebuild(r.Context(), func(done, of int) { s.Line(map[string]int{"done": done, "of": of}) })

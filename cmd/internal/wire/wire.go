@@ -140,7 +140,7 @@ func (p *parts) newEmbed() (*embed.Function, error) {
 }
 
 func (p *parts) newProject() (*project.Function, error) {
-	return project.New(project.Config{Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Calls: p.calls, Logger: p.logger})
+	return project.New(project.Config{Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Calls: p.calls, Logger: p.logger, Catalog: p.catalog, Bucket: p.stores.Log, TenantKey: p.key})
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
