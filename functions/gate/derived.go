@@ -1,12 +1,15 @@
 package gate
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
+	"github.com/mneme-ai/mneme/shared/derived"
 	"github.com/mneme-ai/mneme/shared/emitted"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/serve"
+	"github.com/mneme-ai/mneme/shared/vault"
 )
 
 // DerivedFilter is the answer of GET /memory/derived.
@@ -32,7 +35,11 @@ func (f *Function) derivedFilter(w http.ResponseWriter, r *http.Request) {
 	c := &emitted.Checker{Tenant: f.cfg.Tenant, Log: f.cfg.Log, Catalog: f.cfg.Catalog, Policy: f.cfg.Policy, Count: f.cfg.Count}
 	for i := 0; err == nil && i < len(known); i++ {
 		var rep emitted.Report
-		if rep, err = c.Project(ctx, known[i]); err != nil {
+		var pages []emitted.Artifact
+		if pages, err = f.vaultPages(ctx, known[i]); err != nil {
+			break
+		}
+		if rep, err = c.Project(ctx, known[i], pages...); err != nil {
 			break
 		}
 		out.OK = out.OK && rep.OK()
@@ -40,4 +47,17 @@ func (f *Function) derivedFilter(w http.ResponseWriter, r *http.Request) {
 		s.Line(map[string]int{"done": i + 1, "of": len(known)})
 	}
 	s.End(out, err)
+}
+
+// vaultPages are the pages of the project's vault, without what people wrote on them.
+func (f *Function) vaultPages(ctx context.Context, project string) ([]emitted.Artifact, error) {
+	m, err := vault.Load(ctx, f.cfg.Log, f.cfg.Catalog, project)
+	if err != nil {
+		return nil, err
+	}
+	var out []emitted.Artifact
+	for _, p := range vault.Render(m).Files {
+		out = append(out, emitted.Artifact{Kind: emitted.KindNote, Name: p.Path, Text: string(vault.Split(p.Bytes).Body) + derived.MarkerClose + "\n"})
+	}
+	return out, nil
 }

@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
-	"github.com/mneme-ai/mneme/shared/objstore"
 )
 
 // maxNoteText bounds a note's text as it is stored: the marks of redaction may be
@@ -115,45 +113,4 @@ func (l *Log) PutNote(ctx context.Context, n *memory.Note) (memory.SHA, error) {
 		return "", err
 	}
 	return l.PutRecords(ctx, n.Project, Notes, []Record{r})
-}
-
-// EraseNote takes the text out of a note: its sealed form stays, so that the key
-// does, and what replaced it still leads to it. One that is erased already is left
-// alone.
-func (l *Log) EraseNote(ctx context.Context, project string, key, tombstone memory.SHA) (err error) {
-	defer fault.Wrap(&err, "erase note(%s, %s)", project, key.Short())
-	if err := l.checkProject(project); err != nil {
-		return err
-	}
-	if !tombstone.Valid() || !key.Valid() {
-		return fault.New(fault.Invalid, "a note and its tombstone are named by their sha256")
-	}
-	at := l.shelfPrefix(project, Notes) + string(key) + ".jsonl"
-	raw, err := l.readLimited(ctx, at, maxSource)
-	if err != nil {
-		return err
-	}
-	lines, err := sumLines(raw.data, key)
-	if err != nil {
-		return corrupt(at, 0, err)
-	}
-	var out []byte
-	for i, line := range lines {
-		gone, err := Erase(line, tombstone)
-		if err != nil {
-			return corrupt(at, i+1, err)
-		}
-		out = append(append(out, gone...), '\n')
-	}
-	if string(out) == string(raw.data) {
-		return nil
-	}
-	if _, err := sumLines(out, key); err != nil {
-		return fault.New(fault.Internal, "erasing would change the key: %v", err)
-	}
-	_, err = l.b.Replace(ctx, at, out, raw.etag)
-	if errors.Is(err, objstore.ErrPrecondition) {
-		return fault.New(fault.Conflict, "the note changed in between")
-	}
-	return err
 }

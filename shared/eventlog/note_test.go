@@ -32,7 +32,7 @@ func TestNotes(t *testing.T) {
 	}
 	tombstone := memory.SumString("tombstone")
 	for range 2 { // once more changes nothing
-		if err := l.EraseNote(t.Context(), "shop", key, tombstone); err != nil {
+		if err := l.EraseRecords(t.Context(), "shop", eventlog.Notes, key, tombstone); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestNotes(t *testing.T) {
 	if n, err := l.Note(t.Context(), "shop", memory.SumString("none")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("%v %v", n, err)
 	}
-	if err := l.EraseNote(t.Context(), "shop", "x", tombstone); !fault.Is(err, fault.Invalid) {
+	if err := l.EraseRecords(t.Context(), "shop", eventlog.Notes, "x", tombstone); !fault.Is(err, fault.Invalid) {
 		t.Error(err)
 	}
 }

@@ -66,7 +66,7 @@ func (s *scrubber) notes(ctx context.Context, tombstone memory.SHA, values *stri
 				return err
 			}
 		}
-		if err := s.Log.EraseNote(ctx, s.project, n.Key, tombstone); err != nil {
+		if err := s.Log.EraseRecords(ctx, s.project, eventlog.Notes, n.Key, tombstone); err != nil {
 			return err
 		}
 		s.report.Notes++
