@@ -61,6 +61,13 @@ golden: ## write the golden files anew; read the diff before you commit it
 	for dir in $$(grep -rl --include='*_test.go' 'cockroachdb/datadriven' $(SRC) | xargs -rn1 dirname | sort -u); do $(GO) test -count=1 ./$$dir -rewrite; done
 	git --no-pager diff --stat
 
+SERVICES ?= $(HOME)/.cache/mneme-run
+services: ## start an S3 server, PostgreSQL and OpenSearch for tests; prints what to export; services-stop ends them
+	@infra/local/services/all.sh start $(SERVICES)
+
+services-stop:
+	@infra/local/services/all.sh stop $(SERVICES)
+
 S3 ?= versitygw
 tapes: ## record anew what a real model server answers, for tests; MNEME_TEST_OLLAMA=URL of a fresh infra/local/services/ollama.sh
 	@MNEME_RECORD=1 $(GO) test -count=1 -p 1 -run 'Tape$$' ./shared/llm/ollama ./cmd/internal/wire

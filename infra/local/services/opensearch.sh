@@ -7,8 +7,8 @@
 #   infra/local/services/opensearch.sh kill DIR                  ends it at once, for crash tests
 #
 # `start` prints http://127.0.0.1:PORT, the form of MNEME_TEST_OS. PORT 0, or none, takes a free one. DIR holds
-# the data, the log, the settings (config/opensearch.yml) and the process id. It needs JDK 17 and Maven; what
-# it fetches stands in the folder named by MNEME_SERVICES, by default ~/.cache/mneme-services.
+# the data, the log, the settings (config/opensearch.yml) and the process id. It needs JDK 17 and Maven, which
+# it installs from Debian's packages when it is root; what it fetches stands in the folder named by MNEME_SERVICES, by default ~/.cache/mneme-services.
 #
 # With `security` the node has the security plugin: JSON Web Tokens signed by HS256 with the key of
 # DIR/config/jwt.key (base64; claims `sub` and `roles`), and the user admin with the password admin. A
@@ -31,7 +31,11 @@ install() {
   local plugin=$1 to dir zip profile=() jar name
   to=$(lib "$plugin")
   if [ ! -d "$to" ]; then
-    command -v "${jdk}javac" >/dev/null && command -v mvn >/dev/null || die "needs a JDK 17 and Maven (packages openjdk-17-jdk-headless and maven)"
+    if ! command -v "${jdk}javac" >/dev/null || ! command -v mvn >/dev/null; then
+      [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || die "needs a JDK 17 and Maven (packages openjdk-17-jdk-headless and maven); as root it installs them"
+      apt-get update -qq >&2
+      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jdk-headless maven curl >&2
+    fi
     mkdir -p "$cache"
     dir=$(mktemp -d "$cache/opensearch.XXXXXX")
     [ -z "$plugin" ] || profile=("-P$plugin")
