@@ -4,7 +4,7 @@ SHELL := bash
 .ONESHELL:
 .DEFAULT_GOAL := help
 .ONESHELL:
-.PHONY: help build run test race lint fuzz bench cover golden tapes integration e2e crash verify ci clean
+.PHONY: help build run test race lint fuzz bench cover golden tapes services services-stop integration e2e crash verify ci clean
 
 GO ?= go
 # What a target works on: make race PKG=./shared/eventlog/...
