@@ -23,6 +23,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/export"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/labels"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/projection"
@@ -82,7 +83,7 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	ex, err := export.New(export.Config{Tenant: cfg.Tenant, Log: cfg.Log, Catalog: cfg.Catalog, Redactor: cfg.Redactor})
+	ex, err := export.New(export.Config{Tenant: cfg.Tenant, Log: cfg.Log, Catalog: cfg.Catalog, Redactor: cfg.Redactor, Untrusted: export.Untrusted(cfg.Log, labels.DefaultBound)})
 	if err != nil {
 		return nil, err
 	}

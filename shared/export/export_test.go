@@ -18,6 +18,7 @@ import (
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/shared/export"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/labels"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -457,5 +458,58 @@ func TestReceive(t *testing.T) {
 	sameBytes(t, "a smaller one", want, contents(t, into))
 	if !bytes.Contains([]byte(want[export.Manifest]), []byte(small.ExportID)) {
 		t.Error("the manifest is of another export")
+	}
+}
+
+// TestUntrusted: labels of a model that does not agree with people count once it does, and
+// a person's always.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	w := world(t, functest.Options{}, "shop")
+	g := gates(w, "shop", stream)
+	model := func(chunk memory.SHA) memory.Label {
+		return memory.Label{Kind: memory.LabelModel, Model: "judge", Basis: memory.BasisChunk, FormatOK: true, Stream: stream, QueryID: "decisions", Chunk: chunk, Evidence: true}
+	}
+	label(t, w, "shop", model(g[0].Chunk))
+	label(t, w, "shop", model(g[1].Chunk))
+	label(t, w, "shop", memory.Label{Stream: stream, QueryID: "decisions", Chunk: g[1].Chunk})
+	labelled := func(bound labels.Bound) map[string]string {
+		e, err := export.New(export.Config{Tenant: functest.Tenant, Log: w.Log, Catalog: w.Catalog, Untrusted: export.Untrusted(w.Log, bound)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Snapshot(t.Context(), export.Options{Format: "canonical"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		r, err := e.Write(t.Context(), s, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{"untrusted": ""}
+		for _, j := range r.Labels[0].Untrusted {
+			out["untrusted"] += j.Kind + " " + j.Model
+		}
+		for _, g := range rows[export.GateRow](t, dir, export.Gates) {
+			if g.Stream == stream && g.LabelSource != nil {
+				out[g.ID[len(g.ID)-1:]] = *g.LabelSource
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff(map[string]string{"untrusted": "model judge", "2": "human"}, labelled(labels.DefaultBound)); diff != "" {
+		t.Errorf("a judge who is not trusted (-want +got):\n%s", diff)
+	}
+	// Twenty more pieces on which both agree, half of them evidence.
+	for i := range 20 {
+		c := memory.SumString(string(rune('a' + i)))
+		m := model(c)
+		m.Evidence = i%2 == 0
+		label(t, w, "shop", m)
+		label(t, w, "shop", memory.Label{Stream: stream, QueryID: "decisions", Chunk: c, Evidence: i%2 == 0})
+	}
+	if diff := cmp.Diff(map[string]string{"untrusted": "", "1": "model", "2": "human"}, labelled(labels.DefaultBound)); diff != "" {
+		t.Errorf("a judge who is trusted (-want +got):\n%s", diff)
 	}
 }

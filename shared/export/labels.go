@@ -31,6 +31,7 @@ type opinion struct {
 	model      uint16
 	kind       uint8 // index into kinds
 	evidence   bool
+	memory     bool // see labels.Verdict.Memory
 }
 
 var kinds = []string{memory.LabelHuman, memory.LabelModel, memory.LabelRule}
@@ -114,7 +115,7 @@ func (o *opinions) add(key uint32, l *memory.Label, models map[string]uint16) {
 		models[l.Model] = m
 		o.models = append(o.models, l.Model)
 	}
-	v := opinion{start: uint32(l.Start), end: uint32(l.End), key: key, atNanos: l.At.UnixNano(), confidence: -1, model: m, kind: uint8(kind), evidence: l.Evidence}
+	v := opinion{start: uint32(l.Start), end: uint32(l.End), key: key, atNanos: l.At.UnixNano(), confidence: -1, model: m, kind: uint8(kind), evidence: l.Evidence, memory: labels.VerdictOf("", l).Memory}
 	if l.Confidence != nil {
 		v.confidence = *l.Confidence
 	}
@@ -136,7 +137,7 @@ func (o *opinions) best(stream string, chunk memory.SHA, start, end int) (best l
 		}
 		v := labels.Verdict{
 			Key: memory.SHA(hex.EncodeToString(o.keys[p.key][:])), Kind: kinds[p.kind], Model: o.models[p.model], Start: int(p.start), End: int(p.end),
-			Evidence: p.evidence, FormatOK: true, AtNanos: p.atNanos,
+			Evidence: p.evidence, Memory: p.memory, FormatOK: true, AtNanos: p.atNanos,
 		}
 		if p.confidence >= 0 {
 			v.Confidence = ref(p.confidence)
@@ -158,4 +159,21 @@ func (o *opinions) evidence(stream string, chunk memory.SHA, start, end int) Evi
 		return Has
 	}
 	return HasNot
+}
+
+// Untrusted gives the judges whose labels do not agree with people's as well as bound
+// asks, by the labels of log: what Config.Untrusted takes.
+func Untrusted(log *eventlog.Log, bound labels.Bound) func(context.Context, string) ([]Judge, error) {
+	return func(ctx context.Context, project string) (out []Judge, err error) {
+		set, err := labels.Read(ctx, log, project, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range set.Judges() {
+			if a := set.Agreement(j, bound); !a.Trusted {
+				out = append(out, Judge(j))
+			}
+		}
+		return out, nil
+	}
 }
