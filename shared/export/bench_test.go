@@ -20,7 +20,7 @@ func BenchmarkExport(b *testing.B) {
 	for _, kb := range []int{2, 16} {
 		w := benchWorld(b, kb)
 		for _, format := range []string{"canonical", "all"} {
-			b.Run(fmt.Sprintf("%s/2k-gates-%dKB", format, kb), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/8k-gates-%dKB", format, kb), func(b *testing.B) {
 				b.ReportAllocs()
 				e := exporter(b, w)
 				var rows int64
@@ -52,7 +52,7 @@ func BenchmarkRaw(b *testing.B) {
 		w := benchWorld(b, kb)
 		dir, _ := write(b, w, dated("all"))
 		for _, format := range []string{"canonical", "all"} {
-			b.Run(fmt.Sprintf("%s/2k-gates-%dKB", format, kb), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/8k-gates-%dKB", format, kb), func(b *testing.B) {
 				var again []func()
 				var n, size int64
 				for _, name := range export.Files(format) {
@@ -81,7 +81,7 @@ func benchWorld(b *testing.B, kb int) *functest.World {
 	w := functest.New(b, functest.Options{Graph: indextest.NewGraph(), Lexical: indextest.NewLexical()})
 	w.Ask("shop", "decisions")
 	w.Learned("shop/a.jsonl", prose("a", 50, kb))
-	decided(b, w.Log, w.Admits("shop")[0], 2000, 1000)
+	decided(b, w.Log, w.Admits("shop")[0], 8000, 1000)
 	return w
 }
 
