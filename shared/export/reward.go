@@ -39,13 +39,6 @@ type Step struct {
 // the same turn of another rollout has in common with it.
 type Place struct{ I, Start int }
 
-func (p Place) compare(q Place) int {
-	if p.I != q.I {
-		return p.I - q.I
-	}
-	return p.Start - q.Start
-}
-
 // Rollout is one trajectory: all turns over one part, in order.
 type Rollout struct {
 	Steps []Step
