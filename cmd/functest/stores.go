@@ -56,6 +56,13 @@ func (s *Stores) tick() time.Time {
 	return s.now
 }
 
+// Skip puts the stores' clock on.
+func (s *Stores) Skip(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
 func (s *Stores) saw(c Call) error {
 	s.mu.Lock()
 	s.calls = append(s.calls, c)

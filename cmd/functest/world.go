@@ -43,6 +43,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/rank"
+	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/serve"
 	"github.com/mneme-ai/mneme/shared/token"
 )
@@ -208,7 +209,10 @@ func New(t testing.TB, o Options) *World {
 		Tokens: o.Count, Price: func(tokens int) float64 { return float64(tokens) / 1e6 },
 	})
 	must(err)
-	w.Project, err = project.New(project.Config{Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID, Catalog: w.Catalog, Bucket: w.Bucket, TenantKey: TenantKey, Now: o.Now})
+	w.Project, err = project.New(project.Config{
+		Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID, Catalog: w.Catalog, Bucket: w.Bucket, Now: o.Now, TempDir: t.TempDir(),
+		Redactor: Redactor(w.Catalog), TenantKey: TenantKey,
+	})
 	must(err)
 	w.Query, err = query.New(query.Config{
 		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
@@ -216,6 +220,15 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	return w
+}
+
+// Redactor gives the tenant's redaction rules as they stand.
+func Redactor(c *catalog.Catalog) func(context.Context) (func(string) string, string, error) {
+	return func(ctx context.Context) (func(string) string, string, error) {
+		ps, err := c.Patterns(ctx)
+		r := redact.NewWith(TenantKey, redact.Options{Patterns: ps})
+		return func(s string) string { out, _ := r.Redact(s); return out }, r.Version(), err
+	}
 }
 
 func (w *World) publish(_ context.Context, es ...ce.Event) error {

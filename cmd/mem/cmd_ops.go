@@ -356,6 +356,19 @@ func (a *app) cmdQuestion() *cobra.Command {
 			}),
 		},
 		&cobra.Command{
+			Use: "export on|off", Short: "Say whether the project's decisions may be exported for training; they may until you say off", Args: cobra.ExactArgs(1),
+			RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
+				if args[0] != "on" && args[0] != "off" {
+					return usageError{fmt.Errorf("say on or off, not %q", args[0])}
+				}
+				var out gate.Questions
+				if err := cl.send(ctx, http.MethodPut, "/memory/questions/export", map[string]any{"project": project, "export": args[0] == "on"}, &out); err != nil {
+					return err
+				}
+				return a.printQuestions(out, "")
+			}),
+		},
+		&cobra.Command{
 			Use: "rm ID", Short: "Stop asking one; what the log holds of it stays", Args: cobra.ExactArgs(1),
 			RunE: call(func(ctx context.Context, cl *client, project string, args []string) error {
 				var out gate.Questions
@@ -399,6 +412,9 @@ func (a *app) printQuestions(s gate.Questions, only string) error {
 	}
 	for _, q := range s.Questions {
 		fmt.Fprintf(a.out, "  %-14s %s\n", q.ID, q.Question)
+	}
+	if !s.Export {
+		fmt.Fprintln(a.out, "no decision of it is exported for training")
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage,
 		a.cmdSkill(),
 		a.cmdLabel(),
 		a.cmdVault(),
-		a.cmdDoctor(), a.cmdRead(), a.cmdTokens(), a.cmdEval(),
+		a.cmdDoctor(), a.cmdRead(), a.cmdTokens(), a.cmdEval(), a.cmdExport(),
 	} {
 		c.AddCommand(sub)
 	}

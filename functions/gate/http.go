@@ -20,6 +20,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/questions", f.listQuestions)
 	mux.HandleFunc("POST /memory/questions", f.addQuestion)
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
+	mux.HandleFunc("PUT /memory/questions/export", f.consent)
 	mux.HandleFunc("GET /memory/models", f.listModels)
 	mux.HandleFunc("POST /memory/estimate", f.postEstimate)
 	mux.HandleFunc("GET /memory/regate", f.listPending)
@@ -72,6 +73,7 @@ type Question struct {
 type Questions struct {
 	Project   string     `json:"project"`
 	Default   bool       `json:"default"` // the project has no file of its own
+	Export    bool       `json:"export"`  // whether decisions may be exported for training
 	Questions []Question `json:"questions"`
 }
 
@@ -114,7 +116,7 @@ func (f *Function) questions(ctx context.Context, p string) (Questions, error) {
 	if err != nil {
 		return Questions{}, err
 	}
-	out := Questions{Project: p, Default: etag == "", Questions: []Question{}}
+	out := Questions{Project: p, Default: etag == "", Export: !set.NoExport, Questions: []Question{}}
 	for _, q := range set.Queries {
 		name := serving.Of(q).Name
 		c, err := f.cursor(ctx, scrub, p, name)
@@ -178,6 +180,28 @@ func (f *Function) removeQuestion(w http.ResponseWriter, r *http.Request) {
 		}
 		return out, nil
 	})
+}
+
+// consent says whether the project's decisions may be exported for training.
+func (f *Function) consent(w http.ResponseWriter, r *http.Request) {
+	var b struct {
+		Project string `json:"project"`
+		Export  *bool  `json:"export"`
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&b)
+	switch {
+	case err != nil || b.Export == nil:
+		serve.WriteError(w, fault.At(fault.Invalid, "body", `send {"project": "shop", "export": false}`, "it does not say whether: %v", err))
+	case !memory.ValidName(b.Project):
+		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+	default:
+		f.edit(w, r, b.Project, func(s questions.Set) (questions.Set, error) {
+			s.NoExport = !*b.Export
+			return s, nil
+		})
+	}
 }
 
 // edit changes the question file by If-Match and announces it.

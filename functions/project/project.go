@@ -20,8 +20,10 @@ import (
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/export"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/labels"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/projection"
@@ -39,13 +41,16 @@ type Config struct {
 	// can say that it made none. nil where no function of the process makes any.
 	Calls  func() (policy, model int64)
 	Logger *slog.Logger
-	// Catalog and Bucket are what the vault needs: what is asked, and where its pages
-	// stand. Without them no page is written.
+	// Catalog and Bucket are what the vault and exports need: what is asked, and where
+	// pages and files stand.
 	Catalog *catalog.Catalog
-	Bucket  *objstore.Bucket
+	Bucket  *objstore.Bucket // the log bucket
 	// TenantKey makes the marks of redaction in notes; without it none is taken in.
 	TenantKey []byte
-	Now       func() time.Time // of notes; time.Now by default
+	Now       func() time.Time // of notes and exports; time.Now by default
+	TempDir   string           // where exports grow before they are uploaded; "" is the system's
+	// Redactor gives the newest redaction rules, the tenant's own among them.
+	Redactor func(ctx context.Context) (redact func(string) string, rules string, err error)
 }
 
 // Function is the project function.
@@ -56,11 +61,20 @@ type Function struct {
 	vault    *vault.Reader // nil: no pages
 	vaultMu  sync.Mutex    // one writer of pages
 	rendered []*rendered   // the newest first; under vaultMu
+
+	exporter  *export.Exporter
+	exporting chan struct{} // holds the export under way
+	asked     struct {      // nightly exports
+		sync.Mutex
+		seen string // the day whose marker was seen
+		day  string // the day asked for last, and when
+		at   time.Time
+	}
 }
 
 // New checks cfg.
 func New(cfg Config) (*Function, error) {
-	if cfg.Log == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Space == "" {
+	if cfg.Log == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Space == "" || cfg.Catalog == nil || cfg.Bucket == nil {
 		return nil, fault.New(fault.Internal, "project: a dependency is missing")
 	}
 	if cfg.Logger == nil {
@@ -69,17 +83,18 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	f := &Function{cfg: cfg}
-	if cfg.Catalog != nil && cfg.Bucket != nil {
-		f.vault = vault.NewReader(cfg.Log, cfg.Catalog)
+	ex, err := export.New(export.Config{Tenant: cfg.Tenant, Log: cfg.Log, Catalog: cfg.Catalog, Redactor: cfg.Redactor, Untrusted: export.Untrusted(cfg.Log, labels.DefaultBound)})
+	if err != nil {
+		return nil, err
 	}
-	return f, nil
+	return &Function{cfg: cfg, vault: vault.NewReader(cfg.Log, cfg.Catalog), exporter: ex, exporting: make(chan struct{}, 1)}, nil
 }
 
 // Name is the function's name in the event table.
 func (f *Function) Name() string { return "project" }
 
-// Handle serves chunks.ready, vectors.ready, rebuild.requested and sweep.requested.
+// Handle serves chunks.ready, vectors.ready, rebuild.requested, export.requested and
+// sweep.requested.
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.ChunksReady:
@@ -102,9 +117,15 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		if err != nil {
 			return nil, err
 		}
+		es, err := f.withdraw(ctx, d.Project)
+		if err != nil {
+			return nil, err
+		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return nil, f.rebuild(ctx, []string{d.Project}, nil)
+		return es, f.rebuild(ctx, []string{d.Project}, nil)
+	case event.ExportRequested:
+		return f.exported(ctx, e)
 	case event.SweepRequested:
 		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
@@ -316,5 +337,9 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	if err == nil {
 		err = f.maintain(ctx)
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	es, err := f.nightly(ctx)
+	return append(out, es...), err
 }

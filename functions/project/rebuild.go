@@ -202,6 +202,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/vault", f.getVault)
 	mux.HandleFunc("POST /memory/vault/pages", f.postPages)
 	mux.HandleFunc("POST /memory/vault/notes", f.postNotes)
+	f.exportRoutes(mux)
 	mux.HandleFunc("POST /memory/rebuild", func(w http.ResponseWriter, r *http.Request) {
 		s := serve.NewProgress(w, r)
 		out, err := f.Rebuild(r.Context(), func(done, of int) { s.Line(map[string]int{"done": done, "of": of}) })

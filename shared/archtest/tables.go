@@ -161,6 +161,7 @@ var Modules = []Third{
 	{Path: "github.com/openai/openai-go/v3", Owners: []string{"shared/llm/openaiapi"}},
 	{Path: "github.com/opensearch-project/opensearch-go/v4", Owners: []string{"shared/index/osindex"}},
 	{Path: "github.com/pgvector/pgvector-go", Owners: []string{"shared/index/pgindex"}},
+	{Path: "github.com/parquet-go/parquet-go", Owners: []string{"shared/export"}},
 	{Path: "github.com/schollz/progressbar/v3", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/cobra", Owners: []string{"cmd/mem"}},
 	{Path: "github.com/spf13/pflag", Owners: []string{"cmd/mem"}},

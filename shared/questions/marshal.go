@@ -3,6 +3,7 @@ package questions
 import (
 	"bytes"
 	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -33,6 +34,8 @@ func (s Set) Marshal() []byte {
 		}
 		return n
 	})
+	sameExport := old.NoExport == s.NoExport
+	set(root, "export", sameExport, s.NoExport || sameExport && find(root, "export") != nil, func() *yaml.Node { return boolean(!s.NoExport) })
 	set(root, "queries", slices.Equal(old.Queries, s.Queries), true, func() *yaml.Node { return s.queriesNode(old, find(root, "queries")) })
 	same := s.Synthesis != nil && old.Synthesis != nil && *s.Synthesis == *old.Synthesis
 	set(root, "synthesis", same, s.Synthesis != nil, func() *yaml.Node { return queryNode(*s.Synthesis, "") })
@@ -77,9 +80,13 @@ func queryNode(q Query, id string) *yaml.Node {
 	}
 	n.Content = append(n.Content, scalar("question"), scalar(q.Question))
 	if q.ExitGate {
-		n.Content = append(n.Content, scalar("exit_gate"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+		n.Content = append(n.Content, scalar("exit_gate"), boolean(true))
 	}
 	return n
+}
+
+func boolean(v bool) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
 }
 
 func scalar(v string) *yaml.Node {

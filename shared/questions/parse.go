@@ -32,6 +32,11 @@ func Parse(name string, data []byte) (Set, error) {
 			return nil
 		},
 		"sources": func(n *strictyaml.Node) (err error) { s.Sources, err = f.sources(n); return err },
+		"export": func(n *strictyaml.Node) error {
+			v, err := f.Bool(n, "export")
+			s.NoExport = err == nil && !v
+			return err
+		},
 		"queries": func(n *strictyaml.Node) (err error) { s.Queries, err = f.queries(n); return err },
 		"synthesis": func(n *strictyaml.Node) error {
 			q, err := f.query(n, "synthesis")

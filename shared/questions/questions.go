@@ -6,6 +6,7 @@
 //
 //	project: shop
 //	sources: [claude-code, pi]        # optional; empty means every source
+//	export: false                     # optional, true by default: whether decisions may be exported for training
 //	queries:
 //	  - id: decisions
 //	    question: What was decided, and why?
@@ -54,6 +55,7 @@ type Set struct {
 	Sources   []string // formats or path patterns the project reads; empty: all
 	Queries   []Query
 	Synthesis *Query // nil: the project has no synthesis
+	NoExport  bool   // export: false: no decision of the project leaves for training
 
 	src []byte // the file as it was read, for Marshal
 }
@@ -74,7 +76,7 @@ func (s Set) Equal(o Set) bool {
 	if (s.Synthesis == nil) != (o.Synthesis == nil) {
 		return false
 	}
-	return s.Project == o.Project && slices.Equal(s.Sources, o.Sources) && slices.Equal(s.Queries, o.Queries) &&
+	return s.Project == o.Project && s.NoExport == o.NoExport && slices.Equal(s.Sources, o.Sources) && slices.Equal(s.Queries, o.Queries) &&
 		(s.Synthesis == nil || *s.Synthesis == *o.Synthesis)
 }
 

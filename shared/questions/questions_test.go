@@ -105,7 +105,7 @@ func TestParseRefuses(t *testing.T) {
 func TestUnknownFieldSaysWhichAreKnown(t *testing.T) {
 	t.Parallel()
 	_, err := questions.Parse("q.yaml", []byte("projct: shop\n"))
-	if got, want := fault.HintOf(err), "the fields of a question file are project, queries, sources, synthesis"; got != want {
+	if got, want := fault.HintOf(err), "the fields of a question file are export, project, queries, sources, synthesis"; got != want {
 		t.Errorf("hint %q, want %q", got, want)
 	}
 }

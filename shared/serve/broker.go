@@ -31,6 +31,9 @@ type BrokerConfig struct {
 	// AttemptTimeout bounds one delivery. Default 290 s: over the handler's own
 	// 280 s, under Knative's 300 s.
 	AttemptTimeout time.Duration
+	// Background names subscribers whose events nobody waits for: the Broker is idle
+	// while they work.
+	Background map[string]bool
 	// Concurrency is how many deliveries to one subscriber run at a time, by
 	// name, and under "" for every other. Default 4: two cores, and handlers
 	// that wait for a disk or a model half of their time.
@@ -296,7 +299,7 @@ func (b *Broker) Idle() bool {
 
 func (b *Broker) idle() bool {
 	for _, s := range b.subs {
-		if len(s.waiting)+len(s.active) > 0 {
+		if len(s.waiting)+len(s.active) > 0 && !b.cfg.Background[s.name] {
 			return false
 		}
 	}

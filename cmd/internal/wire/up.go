@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,6 +192,13 @@ func (u *Up) open(ctx context.Context) error {
 	if err = p.openEmbedder(u.cfg.Models); err != nil {
 		return err
 	}
+	p.temp = filepath.Join(u.cfg.Dir, "tmp") // what a killed process left there is nobody's
+	if err := os.RemoveAll(p.temp); err != nil {
+		return fault.As(fault.Unavailable, err)
+	}
+	if err := os.MkdirAll(p.temp, 0o700); err != nil {
+		return fault.As(fault.Unavailable, err)
+	}
 	if p.graph, p.lexical, err = openIndexes(ctx, filepath.Join(u.cfg.Dir, "index"), servers{u.cfg.PG, u.cfg.OS}, u.cfg.Logger); err != nil {
 		return err
 	}
@@ -203,13 +211,18 @@ func writerID() string {
 	return fmt.Sprintf("up-%d-%s", os.Getpid(), randomHex(6).Reveal())
 }
 
+// exports is the queue of export.requested, which project handles: beside its other
+// events, as a day's export takes longer than what somebody waits for.
+const exports = "exports"
+
 // build makes the functions and subscribes them to the broker, over the very
 // HTTP handlers that serve them on a cluster.
 func (u *Up) build() (err error) {
 	u.broker = serve.NewBroker(serve.BrokerConfig{
 		// One admission and one projection at a time; question streams side by
 		// side on both cores.
-		Concurrency: map[string]int{"learn": 1, "project": 1, "embed": 1, "gate": 2},
+		Concurrency: map[string]int{"learn": 1, "project": 1, "embed": 1, "gate": 2, exports: 1},
+		Background:  map[string]bool{exports: true},
 		DeadLetter:  deadLetter(u.parts.log), Chaos: u.cfg.Chaos, Logger: u.cfg.Logger,
 	})
 	u.parts.publish = func(ctx context.Context, es ...ce.Event) error {
@@ -228,7 +241,15 @@ func (u *Up) build() (err error) {
 	for _, f := range u.fns.list() {
 		s := serve.New(f, serve.Config{Sink: "http://broker.mneme.local/", Client: client, Logger: u.cfg.Logger})
 		u.services = append(u.services, s)
-		if f.Name() != "query" { // query handles no event
+		switch f.Name() {
+		case "query": // handles no event
+		case "project":
+			types := slices.DeleteFunc(event.Types(), func(t event.Type) bool {
+				return t == event.ExportRequested || !slices.Contains(event.Handlers(t), "project")
+			})
+			u.broker.Subscribe("project", s.Handler(), types...)
+			u.broker.Subscribe(exports, s.Handler(), event.ExportRequested)
+		default:
 			u.broker.Subscribe(f.Name(), s.Handler())
 		}
 	}

@@ -74,6 +74,7 @@ type parts struct {
 	picks     models.Config // what a request may pick from
 	graph     index.Graph
 	lexical   index.Lexical
+	temp      string // where exports grow; "" is the system's
 	logger    *slog.Logger
 	publish   func(ctx context.Context, es ...ce.Event) error
 	calls     func() (policy, model int64)
@@ -128,6 +129,24 @@ func (p *parts) redactor() func(string) string {
 	}
 }
 
+// newestRules are the built-in redaction rules and the tenant's own, as they stand. Without
+// the tenant's key a mark's fingerprint is not that of the same secret's other marks.
+func (p *parts) newestRules(ctx context.Context) (func(string) string, string, error) {
+	own, err := p.catalog.Patterns(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	key := p.key
+	if len(key) == 0 {
+		key = []byte("marks without the key of the tenant")
+	}
+	r := redact.NewWith(key, redact.Options{Patterns: own})
+	return func(s string) string {
+		out, _ := r.Redact(s)
+		return out
+	}, r.Version(), nil
+}
+
 func (p *parts) newEmbed() (*embed.Function, error) {
 	c := embed.Config{Tenant: p.tenant, Log: p.log, Embedder: p.embedder, Logger: p.logger}
 	if p.models != nil && p.models.cfg.Embed != nil {
@@ -140,7 +159,10 @@ func (p *parts) newEmbed() (*embed.Function, error) {
 }
 
 func (p *parts) newProject() (*project.Function, error) {
-	return project.New(project.Config{Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Calls: p.calls, Logger: p.logger, Catalog: p.catalog, Bucket: p.stores.Log, TenantKey: p.key})
+	return project.New(project.Config{
+		Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Calls: p.calls, Logger: p.logger,
+		Catalog: p.catalog, Bucket: p.stores.Log, Redactor: p.newestRules, TempDir: p.temp, TenantKey: p.key,
+	})
 }
 
 func (p *parts) newQuery() (*query.Function, error) {

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-ai/mneme/functions/project"
+	"github.com/mneme-ai/mneme/shared/export"
+)
+
+func (a *app) cmdExport() *cobra.Command {
+	var body project.ExportRequest
+	var dir, check string
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write gate decisions as Parquet files to train a gate model with",
+		Long: `Write gate decisions, their labels and their rewards as Parquet files:
+
+  canonical  gates.parquet, every decision with every field
+  sft        sft.parquet, sft_pc.parquet           TRL, verl, Axolotl, LLaMA-Factory
+  kto        kto.parquet, kto_messages.parquet     TRL; LLaMA-Factory
+  dpo        dpo.parquet, dpo_flat.parquet         TRL; Axolotl, LLaMA-Factory
+  verl       verl_rl.parquet                       verl, for reinforcement learning
+  all        all of them
+
+and a manifest.json that says what they follow from, what was left out and why.
+Equal logs, labels and options give equal bytes. The same is written every night,
+of the day before, into mneme/derived/exports/<day>/<tenant>/.
+
+A project whose question file says "export: false" is left out. docs/TRAINING.md
+shows how to train with the files.`,
+		Example: "  mem export --out ./data\n  mem export --since 2026-05-01 --format kto --split train --out ./data\n  mem export --check ./data",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if check != "" {
+				return a.checkExport(check)
+			}
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			if a.project != "" {
+				if body.Project, err = a.named(c.Context(), cl); err != nil {
+					return err
+				}
+			}
+			body.Keep = dir == ""
+			m := a.meter("gate decisions", -1, false)
+			var out project.Exported
+			err = cl.long(c.Context(), http.MethodPost, "/memory/export", body, func(p json.RawMessage) {
+				var s struct{ Gates int64 }
+				if json.Unmarshal(p, &s) == nil {
+					m.set(s.Gates, -1)
+				}
+			}, &out)
+			m.done()
+			if err != nil {
+				return err
+			}
+			where := "mneme/" + out.Prefix
+			if dir != "" {
+				where = dir
+				if err := a.fetchExport(c.Context(), cl, dir, &out.Report); err != nil {
+					return err
+				}
+			}
+			return a.printExport(&out, where)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&body.Since, "since", "", "runs that ended on this day (2026-01-31, UTC) or at this time, or later")
+	f.StringVar(&body.Until, "until", "", "runs that ended on this day or before, or before this time")
+	f.StringVar(&body.Format, "format", "all", strings.Join(export.Formats(), ", "))
+	f.StringVar(&body.Split, "split", "", strings.Join(export.Splits, ", ")+"; all of them by default")
+	f.StringVarP(&dir, "out", "o", "", "folder to write into; left in the server's bucket without it")
+	f.StringVar(&check, "check", "", "check a file, a manifest or a folder of an export, with no server")
+	return c
+}
+
+// fetchExport copies an export into a folder, checks it there, and lets the server
+// forget its own copy.
+func (a *app) fetchExport(ctx context.Context, cl *client, dir string, r *export.Report) error {
+	base := "/memory/export/" + url.PathEscape(r.ExportID)
+	var total int64
+	for _, f := range r.Files {
+		total += f.SizeBytes
+	}
+	m := a.meter("fetch", total, true)
+	err := export.Receive(ctx, dir, r, func(ctx context.Context, name string) (io.ReadCloser, error) {
+		resp, err := cl.do(ctx, http.MethodGet, base+"/"+url.PathEscape(name), "", nil, -1)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{m.reader(resp.Body), resp.Body}, nil
+	})
+	m.done()
+	if err != nil {
+		return err
+	}
+	resp, err := cl.do(ctx, http.MethodDelete, base, "", nil, -1)
+	if err != nil {
+		fmt.Fprintf(a.err, "mem: the server keeps its copy for a day, as it could not be removed: %v\n", err)
+		return nil
+	}
+	return resp.Body.Close()
+}
+
+func (a *app) printExport(out *project.Exported, where string) error {
+	if a.json {
+		return a.printJSON(struct {
+			*project.Exported
+			Where string `json:"where"`
+		}{out, where})
+	}
+	r := &out.Report
+	fmt.Fprintf(a.out, "%d gate decisions of %d runs in %s\n\n", r.Gates, r.Trajectories, where)
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "rows\tsize\t\n")
+	for _, f := range r.Files {
+		fmt.Fprintf(t, "%d\t%s\t %s\n", f.Rows, sizeText(f.SizeBytes), f.Name)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	a.counts("\nin gates.parquet alone, as no trainer should see them:", r.Excluded)
+	a.counts("\nin no file:", r.Absent)
+	s := r.Rewards
+	fmt.Fprintf(a.out, "\n%d decisions have a label", s.Labelled)
+	if s.Labelled > 0 {
+		fmt.Fprintf(a.out, ", %d of them agree with it; exits: %d early, %d exact, %d late; format broken in %d runs", s.Right, s.ExitEarly, s.ExitExact, s.ExitLate, s.FormatBroken)
+	}
+	fmt.Fprintln(a.out)
+	if s.Labelled == 0 && r.Gates > 0 {
+		fmt.Fprintln(a.out, "without labels there is nothing for KTO, DPO and verl to learn from")
+	}
+	for _, l := range r.Labels {
+		for _, j := range l.Untrusted {
+			fmt.Fprintf(a.out, "labels of %s in %s did not count: they are not trusted\n", strings.TrimSpace(j.Kind+" "+j.Model), l.Project)
+		}
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(a.out, "project %s is left out: %s\n", p.Project, p.Error)
+		if p.Hint != "" {
+			fmt.Fprintln(a.out, "  hint: "+p.Hint)
+		}
+	}
+	fmt.Fprintf(a.out, "export %s, read to %d streams' ends\n", r.ExportID, len(r.Position))
+	if len(r.Problems) > 0 {
+		return errNothing
+	}
+	return nil
+}
+
+// reasons says in words what manifests say in codes.
+var reasons = map[string]string{
+	"truncated_prompt": "the server cut the prompt", "cut_reply": "the reply was cut off", "format": "the reply could not be read",
+	"refused": "the reply was refused for what it said", "pending": "not decided yet", "nothing_asked": "nothing was asked: empty, or Mneme's own words",
+	"unknown_wording": "asked in a wording that this version does not know",
+	"no_consent":      "the project's question file says export: false", "erased": "erased", "open": "their run has not ended",
+	"restated": "no decisions: a scrub stated texts anew", "other_split": "of another split",
+}
+
+func (a *app) counts(title string, m map[string]int) {
+	if len(m) == 0 {
+		return
+	}
+	fmt.Fprintln(a.out, title)
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		what := reasons[k]
+		if what == "" {
+			what = k
+		}
+		fmt.Fprintf(a.out, "  %6d  %s\n", m[k], what)
+	}
+}
+
+// checkExport checks what stands on the disk.
+func (a *app) checkExport(path string) error {
+	begun := time.Now()
+	m := a.meter("check", -1, false)
+	stop := m.spin()
+	got, err := export.CheckPath(path)
+	stop()
+	if a.json && err == nil {
+		return a.printJSON(map[string]any{"files": got})
+	}
+	for _, c := range got {
+		beside := "no manifest beside it"
+		if c.Manifest {
+			beside = "as its manifest says"
+		}
+		fmt.Fprintf(a.out, "ok  %s  %s, %d rows, %s, %s\n", c.Path, c.File, c.Rows, sizeText(c.SizeBytes), beside)
+	}
+	if err == nil {
+		what := "files are"
+		if len(got) == 1 {
+			what = "file is"
+		}
+		fmt.Fprintf(a.out, "%d %s sound (%v)\n", len(got), what, time.Since(begun).Round(time.Millisecond))
+	}
+	return err
+}
