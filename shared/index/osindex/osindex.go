@@ -184,8 +184,11 @@ func (ix *Index) call(ctx context.Context, method, path string, body, into any) 
 	if token := index.Bearer(ctx); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := ix.client.Perform(req)
+	resp, err := ix.client.Stream(req)
 	if err != nil {
+		if resp != nil {
+			resp.Body.Close()
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
