@@ -4,7 +4,7 @@ SHELL := bash
 .ONESHELL:
 .DEFAULT_GOAL := help
 .ONESHELL:
-.PHONY: help build run test race lint fuzz bench cover golden tapes services services-stop integration e2e crash verify ci clean
+.PHONY: help build run test race lint fuzz bench cover golden tapes training services services-stop integration e2e crash verify ci clean
 
 GO ?= go
 # What a target works on: make race PKG=./shared/eventlog/...
@@ -60,6 +60,9 @@ golden: ## write the golden files anew; read the diff before you commit it
 	@for dir in $$(grep -rlE --include='*_test.go' 'flag\.Bool\("update"|golden\.Update' $(SRC) | xargs -rn1 dirname | sort -u); do $(GO) test -count=1 ./$$dir -update; done
 	for dir in $$(grep -rl --include='*_test.go' 'cockroachdb/datadriven' $(SRC) | xargs -rn1 dirname | sort -u); do $(GO) test -count=1 ./$$dir -rewrite; done
 	git --no-pager diff --stat
+
+training: ## Python readers and trainers over exports, installed from PyPI into a throwaway environment (some 6 GB)
+	MNEME_TEST_PYTHON=1 MNEME_TEST_TRL=1 MNEME_TEST_TRAINERS=1 MNEME_TEST_REQUIRE=python,trl $(GO) test -v -count=1 -timeout 60m ./shared/export -run '^Test(Python|TRL|Trainers)$$'
 
 SERVICES ?= $(HOME)/.cache/mneme-run
 services: ## start an S3 server, PostgreSQL and OpenSearch for tests; prints what to export; services-stop ends them
