@@ -106,7 +106,7 @@ func (f *Function) pieces(ctx context.Context, project, query string) ([]piece, 
 				if !ok || !comparable(g) {
 					continue
 				}
-				p := piece{stream: s, t: g.T, admit: g.Admit, i: g.I, chunk: g.Chunk, start: g.Start, end: g.End, level: g.Level, open: opened(g)}
+				p := piece{stream: s, t: g.T, admit: g.Admit, i: g.I, chunk: g.Chunk, start: g.Start, end: g.End, level: g.Level, open: gru.Opened(g)}
 				if n, ok := at[p.key()]; ok {
 					out[n] = p
 					continue

@@ -226,15 +226,6 @@ func comparable(g *memory.Gate) bool {
 	return !g.Pending && g.Erased == ""
 }
 
-// opened reports whether a step's gate was open, whatever became of the memory.
-func opened(g *memory.Gate) bool {
-	switch g.ReasonCode {
-	case gru.ReasonBudget, gru.ReasonUngrounded, "no_citation":
-		return true
-	}
-	return g.Update
-}
-
 // each walks the stream's steps with the state before each, as far as a question
 // about a step needs it: the memory, not what it rests on.
 func (s *shadow) each(ctx context.Context, do func(g *memory.Gate, before gru.State) error) error {
@@ -425,7 +416,7 @@ func (s *shadow) add(j *judged) {
 		s.c.Unread++
 		return
 	}
-	now := opened(g)
+	now := gru.Opened(g)
 	s.c.Table.Add(now, l.Evidence)
 	if now != l.Evidence && len(s.c.Differ) < maxDiffer {
 		s.c.Differ = append(s.c.Differ, Different{T: g.T, Chunk: g.Chunk, Admit: g.Admit, I: g.I, Now: now, Then: l.Evidence, Reason: g.Reason})

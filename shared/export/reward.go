@@ -1,27 +1,26 @@
 package export
 
+import "github.com/mneme-ai/mneme/shared/labels"
+
 // This file is GRU-Mem's rewards and advantages (arXiv 2602.10560, Eq. 8 to 13), as
 // far as a log can tell them: there is no checked answer, so that r_outcome is not
 // part of r_traj here. They are computed at each export and stored nowhere.
 
 // Rewards and the weight of the trajectory's share, by the paper.
 const (
-	rewardRight = 1.0   // the update gate agrees with the evidence
-	rewardWrong = -1.0  // it does not
-	exitEarly   = -0.75 // the exit gate opened before the last evidence
-	exitExact   = 0.0
-	exitLate    = -0.5
-	Alpha       = 0.9 // of A_traj; 1-Alpha of A_turn
+	rewardRight = 1.0  // the update gate agrees with the evidence
+	rewardWrong = -1.0 // it does not
+	Alpha       = 0.9  // of A_traj; 1-Alpha of A_turn
 )
 
 // Evidence is what is known of a piece.
-type Evidence int8
+type Evidence = labels.Evidence
 
 // What a label may say, and what no label says.
 const (
-	Unknown Evidence = iota
-	Has
-	HasNot
+	Unknown = labels.Unknown
+	Has     = labels.Has
+	HasNot  = labels.HasNot
 )
 
 // Step is one turn of a rollout.
@@ -56,6 +55,8 @@ type Scores struct {
 	ATraj     *float64
 	ATurn     []*float64 // by step
 	Advantage []*float64 // by step: Alpha·ATraj + (1-Alpha)·ATurn
+
+	outcome labels.Outcome
 }
 
 func ref(v float64) *float64 { return &v }
@@ -69,7 +70,10 @@ func Score(r Rollout) Scores {
 		cut = cut || st.Cut
 		parsed = parsed && st.Parsed
 	}
-	s.Exit = exitReward(r)
+	s.outcome = exitOf(r)
+	if v, ok := s.outcome.Reward(); ok {
+		s.Exit = &v
+	}
 	if len(r.Steps) == 0 || cut {
 		return s
 	}
@@ -95,11 +99,9 @@ func updateReward(s Step) *float64 {
 	return ref(rewardWrong)
 }
 
-// exitReward is Eq. 9. t_exit is the first step whose exit gate is open, or the last
-// step; t_last is the last piece with evidence, read or not. nil where there is no
-// evidence, and where nobody said whether a piece behind the last evidence holds some,
-// as t_last is then not known.
-func exitReward(r Rollout) *float64 {
+// exitOf is where the rollout's exit stands (labels.ExitOf): at the first step whose exit
+// gate is open, or at the last one.
+func exitOf(r Rollout) labels.Outcome {
 	exit := len(r.Steps) - 1
 	for t, s := range r.Steps {
 		if s.Exit {
@@ -107,30 +109,11 @@ func exitReward(r Rollout) *float64 {
 			break
 		}
 	}
-	last := -1
-	for t := len(r.Steps) + len(r.Unread) - 1; t >= 0 && last < 0; t-- {
-		e := Unknown
-		if t < len(r.Steps) {
-			e = r.Steps[t].Evidence
-		} else {
-			e = r.Unread[t-len(r.Steps)]
-		}
-		switch e {
-		case Unknown:
-			return nil
-		case Has:
-			last = t
-		}
+	read := make([]Evidence, len(r.Steps))
+	for t, s := range r.Steps {
+		read[t] = s.Evidence
 	}
-	switch {
-	case last < 0:
-		return nil
-	case exit < last:
-		return ref(exitEarly)
-	case exit > last:
-		return ref(exitLate)
-	}
-	return ref(exitExact)
+	return labels.ExitOf(exit, read, r.Unread)
 }
 
 // Advantages fills in the advantages of rollouts over the same question and part:

@@ -303,7 +303,7 @@ func (w *writing) trajectory(ctx context.Context, p *project, stream string, t *
 	if !ok {
 		one := []Scores{Score(roll)}
 		if t.regate() { // its steps are of several parts: no exit, no group
-			one[0].Exit, one[0].Traj = nil, nil
+			one[0].Exit, one[0].Traj, one[0].outcome = nil, nil, labels.NotKnown
 		}
 		Advantages([]Rollout{roll}, one)
 		sc = one[0]
@@ -348,15 +348,13 @@ func (w *writing) count(sc *Scores) {
 			}
 		}
 	}
-	if sc.Exit != nil {
-		switch *sc.Exit {
-		case exitEarly:
-			s.ExitEarly++
-		case exitExact:
-			s.ExitExact++
-		default:
-			s.ExitLate++
-		}
+	switch sc.outcome {
+	case labels.Early:
+		s.ExitEarly++
+	case labels.Exact:
+		s.ExitExact++
+	case labels.Late:
+		s.ExitLate++
 	}
 	if sc.Format != nil && *sc.Format == 0 {
 		s.FormatBroken++

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -198,6 +199,59 @@ func Succession(nodes []Node) map[memory.SHA]bool {
 			out[id] = false
 		}
 		out[n.ID] = true
+	}
+	return out
+}
+
+// Distinct are a batch's nodes in Normal form, each once: what a later one states joins
+// the first.
+func Distinct(in []Node) (out []Node) {
+	at := map[memory.SHA]int{}
+	for _, n := range in {
+		n = Normal(n)
+		if i, ok := at[n.ID]; ok {
+			out[i] = Merge(out[i], n)
+			continue
+		}
+		at[n.ID] = len(out)
+		out = append(out, n)
+	}
+	return out
+}
+
+// Replacement says that one node names another as replaced.
+type Replacement struct{ By, Of memory.SHA }
+
+// Current are, of what replacements say, those that hold: where the one is newer (see
+// Newer). nodes are both sides of them.
+func Current(rs []Replacement, nodes []Node) map[memory.SHA][]memory.SHA {
+	byID := make(map[memory.SHA]*Node, len(nodes))
+	for i := range nodes {
+		byID[nodes[i].ID] = &nodes[i]
+	}
+	out := map[memory.SHA][]memory.SHA{}
+	for _, r := range rs {
+		by, of := byID[r.By], byID[r.Of]
+		if by != nil && of != nil && Newer(by, of) {
+			out[r.Of] = append(out[r.Of], r.By)
+		}
+	}
+	return out
+}
+
+// Unit is v with length 1; the zero vector stays.
+func Unit(v []float32) []float32 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	out := make([]float32, len(v))
+	if sum == 0 {
+		return out
+	}
+	scale := 1 / math.Sqrt(sum)
+	for i, x := range v {
+		out[i] = float32(float64(x) * scale)
 	}
 	return out
 }

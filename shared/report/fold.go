@@ -83,7 +83,7 @@ type Fold struct {
 
 // step is one decided step.
 type step struct {
-	evidence Evidence
+	evidence labels.Evidence
 	decided  bool
 	open     bool
 	exit     bool
@@ -177,7 +177,7 @@ func (f *Fold) gate(g *memory.Gate) {
 		if r.Steps++; r.FirstT == 0 {
 			r.FirstT = g.T
 		}
-		if opened(g) {
+		if gru.Opened(g) {
 			r.Open++
 		}
 	})
@@ -189,7 +189,7 @@ func (f *Fold) gate(g *memory.Gate) {
 		f.models[g.Model] = true
 	}
 	p := Point{T: g.T, Steps: 1, Min: g.MemoryTokens, Max: g.MemoryTokens, Last: g.MemoryTokens}
-	if opened(g) {
+	if gru.Opened(g) {
 		p.Open = 1
 	}
 	if !g.FormatOK || g.TruncatedByServer {
@@ -222,19 +222,19 @@ func (f *Fold) gate(g *memory.Gate) {
 
 // judge is a step with what the labels say of its piece.
 func (f *Fold) judge(g *memory.Gate) step {
-	s := step{decided: !g.Pending && g.Erased == "", open: opened(g), exit: g.Exit}
+	s := step{decided: !g.Pending && g.Erased == "", open: gru.Opened(g), exit: g.Exit}
 	switch g.ReasonCode {
 	case "empty", "derived", "scrubbed": // nothing was asked: no word there may be evidence, or is there
-		s.decided, s.evidence = false, HasNot
+		s.decided, s.evidence = false, labels.HasNot
 		return s
 	}
 	v, ok := f.verdict(g.Chunk, g.Start, g.End)
 	if !ok {
 		return s
 	}
-	s.evidence, s.kind, s.judge = HasNot, v.Kind, labels.Judge{Kind: v.Kind}
+	s.evidence, s.kind, s.judge = labels.HasNot, v.Kind, labels.Judge{Kind: v.Kind}
 	if v.Evidence {
-		s.evidence = Has
+		s.evidence = labels.Has
 	}
 	if v.Kind == memory.LabelModel {
 		s.judge.Model = v.Model
@@ -254,15 +254,6 @@ func (f *Fold) verdict(chunk memory.SHA, start, end int) (labels.Verdict, bool) 
 		}
 	}
 	return labels.Verdict{}, false
-}
-
-// opened reports whether a step's update gate was open, whatever became of the memory.
-func opened(g *memory.Gate) bool {
-	switch g.ReasonCode {
-	case gru.ReasonBudget, gru.ReasonUngrounded, "no_citation":
-		return true
-	}
-	return g.Update
 }
 
 func (f *Fold) end(r *memory.RunEnd) {
@@ -329,10 +320,10 @@ func (f *Fold) Close(cut map[memory.SHA][]memory.Chunk, trusted func(labels.Judg
 		if s.open {
 			open++
 		}
-		if s.evidence == Unknown {
+		if s.evidence == labels.Unknown {
 			continue
 		}
-		table.Add(s.evidence == Has, s.open)
+		table.Add(s.evidence == labels.Has, s.open)
 		out.Labels.ByKind[s.kind]++
 		if s.kind != memory.LabelHuman && (trusted == nil || !trusted(s.judge)) {
 			doubted[s.judge.Name()] = true
@@ -350,7 +341,7 @@ func (f *Fold) Close(cut map[memory.SHA][]memory.Chunk, trusted func(labels.Judg
 
 // exit counts one part's exit.
 func (f *Fold) exit(e *Exits, p *part, cut map[memory.SHA][]memory.Chunk) {
-	read := make([]Evidence, len(p.steps))
+	read := make([]labels.Evidence, len(p.steps))
 	exit, opened := len(read)-1, false
 	for t, n := range p.steps {
 		read[t] = f.steps[n].evidence
@@ -358,25 +349,25 @@ func (f *Fold) exit(e *Exits, p *part, cut map[memory.SHA][]memory.Chunk) {
 			exit, opened = t, true
 		}
 	}
-	var unread []Evidence
+	var unread []labels.Evidence
 	if p.exited {
 		chunks, ok := cut[p.source]
 		if !ok {
-			e.add(NotKnown, opened)
+			e.add(labels.NotKnown, opened)
 			return
 		}
 		unread = f.unread(p, chunks)
 	}
 	if !p.whole {
-		e.add(NotKnown, opened)
+		e.add(labels.NotKnown, opened)
 		return
 	}
-	e.add(ExitOf(exit, read, unread), opened)
+	e.add(labels.ExitOf(exit, read, unread), opened)
 }
 
 // unread is what labels say of what the part's exit gate left unread.
-func (f *Fold) unread(p *part, chunks []memory.Chunk) []Evidence {
-	var out []Evidence
+func (f *Fold) unread(p *part, chunks []memory.Chunk) []labels.Evidence {
+	var out []labels.Evidence
 	for i := range chunks {
 		switch c := &chunks[i]; {
 		case c.I > p.lastI:
@@ -389,16 +380,16 @@ func (f *Fold) unread(p *part, chunks []memory.Chunk) []Evidence {
 }
 
 // evidence is what labels say of the chunk's text from a byte on.
-func (f *Fold) evidence(c *memory.Chunk, from int) Evidence {
+func (f *Fold) evidence(c *memory.Chunk, from int) labels.Evidence {
 	if c.Derived {
-		return HasNot
+		return labels.HasNot
 	}
 	v, ok := f.verdict(c.SHA256, from, c.SizeBytes)
 	switch {
 	case !ok:
-		return Unknown
+		return labels.Unknown
 	case v.Evidence:
-		return Has
+		return labels.Has
 	}
-	return HasNot
+	return labels.HasNot
 }

@@ -158,7 +158,7 @@ type node struct {
 
 // write brings the batch's passages to version.
 func (ix *Index) write(ctx context.Context, b *index.Batch, version int64) error {
-	nodes := distinct(b.Nodes)
+	nodes := index.Distinct(b.Nodes)
 	current := index.Succession(b.Nodes)
 	// Passages are written before the nodes that name them: a node that stands has all of
 	// its own, whatever was refused half-way.
@@ -303,21 +303,6 @@ func codesOf(text string) (out []string) {
 			seen[c] = true
 			out = append(out, c)
 		}
-	}
-	return out
-}
-
-// distinct are the batch's nodes in Normal form, each once.
-func distinct(in []index.Node) (out []index.Node) {
-	at := map[memory.SHA]int{}
-	for _, n := range in {
-		n = index.Normal(n)
-		if i, ok := at[n.ID]; ok {
-			out[i] = index.Merge(out[i], n)
-			continue
-		}
-		at[n.ID] = len(out)
-		out = append(out, n)
 	}
 	return out
 }

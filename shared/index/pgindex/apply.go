@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,7 +207,7 @@ func spacesOf(ctx context.Context, q queryer, tenant string) ([]space, error) {
 
 // write brings the batch's rows in, one statement a table and one round trip for all.
 func write(ctx context.Context, tx pgx.Tx, b *index.Batch, s space) error {
-	nodes := distinct(b.Nodes)
+	nodes := index.Distinct(b.Nodes)
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -275,7 +274,7 @@ func queueVectors(batch *pgx.Batch, b *index.Batch, nodes []index.Node, s space)
 				continue
 			}
 			passage, node = append(passage, bytesOf(p.ID)), append(node, bytesOf(nodes[i].ID))
-			switch v := s.value(normalise(v)).(type) {
+			switch v := s.value(index.Unit(v)).(type) {
 			case pgvector.Vector:
 				vectors = append(vectors, v)
 			case pgvector.HalfVector:
@@ -294,22 +293,6 @@ func queueVectors(batch *pgx.Batch, b *index.Batch, nodes []index.Node, s space)
 		SELECT p.sha256, p.node, n.project, n.level, u.v FROM unnest($1::bytea[], $2::bytea[], $3::`+s.kind()+`[]) AS u(passage, node, v)
 		JOIN memory_passage p ON p.sha256 = u.passage AND p.node = u.node JOIN memory_node n ON n.sha256 = p.node ON CONFLICT DO NOTHING`,
 		passage, node, values)
-}
-
-// distinct are the batch's nodes in Normal form, each once: what a later one states
-// joins the first.
-func distinct(in []index.Node) (out []index.Node) {
-	at := map[memory.SHA]int{}
-	for _, n := range in {
-		n = index.Normal(n)
-		if i, ok := at[n.ID]; ok {
-			out[i] = index.Merge(out[i], n)
-			continue
-		}
-		at[n.ID] = len(out)
-		out = append(out, n)
-	}
-	return out
 }
 
 // The columns of a table, a row an index.
@@ -466,20 +449,3 @@ func bytesOf(s memory.SHA) []byte {
 }
 
 func sha(b []byte) memory.SHA { return memory.SHA(hex.EncodeToString(b)) }
-
-// normalise gives v length 1; the zero vector stays.
-func normalise(v []float32) []float32 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	out := make([]float32, len(v))
-	if sum == 0 {
-		return out
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i, x := range v {
-		out[i] = float32(float64(x) * scale)
-	}
-	return out
-}

@@ -49,7 +49,7 @@ func (ix *Index) SearchDense(ctx context.Context, name string, vec []float32, f 
 			return nil, stored(err)
 		}
 	}
-	q := &search{s: s, vec: s.value(normalise(vec)), f: &f, k: k, iterative: "relaxed_order"}
+	q := &search{s: s, vec: s.value(index.Unit(vec)), f: &f, k: k, iterative: "relaxed_order"}
 	if walk {
 		hits, err = q.walk(ctx, tx)
 	} else {

@@ -22,7 +22,7 @@ func (ix *Index) WalkOnly(ctx context.Context, t *testing.T, name string, vec []
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &search{s: s, vec: s.value(normalise(vec)), f: &f, k: k, iterative: iterate, giveUp: true}
+	q := &search{s: s, vec: s.value(index.Unit(vec)), f: &f, k: k, iterative: iterate, giveUp: true}
 	hits, err := q.walk(ctx, tx)
 	if err != nil {
 		t.Fatal(err)

@@ -148,14 +148,13 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 	if err != nil {
 		return nil, stored(err)
 	}
-	type pair struct{ by, of memory.SHA }
-	var pairs []pair
+	var pairs []index.Replacement
 	var names []memory.SHA
 	var by, of []byte
 	_, err = pgx.ForEachRow(rows, []any{&by, &of}, func() error {
-		p := pair{sha(by), sha(of)}
+		p := index.Replacement{By: sha(by), Of: sha(of)}
 		pairs = append(pairs, p)
-		names = append(names, p.by, p.of)
+		names = append(names, p.By, p.Of)
 		return nil
 	})
 	if err != nil || len(pairs) == 0 {
@@ -165,17 +164,7 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 	if err != nil {
 		return nil, err
 	}
-	byID := map[memory.SHA]*index.Node{}
-	for i := range nodes {
-		byID[nodes[i].ID] = &nodes[i]
-	}
-	for _, p := range pairs {
-		by, of := byID[p.by], byID[p.of]
-		if by != nil && of != nil && index.Newer(by, of) {
-			out[p.of] = append(out[p.of], p.by)
-		}
-	}
-	return out, nil
+	return index.Current(pairs, nodes), nil
 }
 
 // idSet is ids as an array; what is no id is left out.

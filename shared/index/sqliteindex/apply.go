@@ -257,7 +257,7 @@ func (w *writer) node(n index.Node) error {
 		if prow == 0 || w.row(`SELECT 1 FROM vector WHERE space = ? AND passage = ?`, w.space.row, prow) != 0 {
 			continue
 		}
-		unit := normalise(v)
+		unit := index.Unit(v)
 		w.exec(`INSERT INTO vector (space, passage, v) VALUES (?,?,?)`, w.space.row, prow, packVector(unit))
 		w.rows = append(w.rows, denseRow{
 			passage: array(p.ID), node: array(n.ID), nodeRow: row,
@@ -363,21 +363,4 @@ func packVector(v []float32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 	}
 	return b
-}
-
-// normalise gives v length 1; the zero vector stays.
-func normalise(v []float32) []float32 {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	out := make([]float32, len(v))
-	if sum == 0 {
-		return out
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i, x := range v {
-		out[i] = float32(float64(x) * scale)
-	}
-	return out
 }

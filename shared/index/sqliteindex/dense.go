@@ -44,7 +44,7 @@ func (ix *Index) SearchDense(ctx context.Context, space string, vec []float32, f
 			return nil, err
 		}
 	}
-	return d.search(ctx, normalise(vec), &f, k)
+	return d.search(ctx, index.Unit(vec), &f, k)
 }
 
 func zero(v []float32) bool {

@@ -146,8 +146,7 @@ func (ix *Index) Walk(ctx context.Context, tenant string, ids []memory.SHA) (out
 // Superseded implements index.Graph.
 func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA) (out map[memory.SHA][]memory.SHA, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Superseded(%s, %d)", tenant, len(ids))
-	type pair struct{ by, of memory.SHA }
-	var pairs []pair
+	var pairs []index.Replacement
 	var names []memory.SHA
 	err = each(ctx, ix.read, `SELECT e.child, e.parent FROM edge e WHERE +e.tenant = ? AND e.kind = 1 AND e.parent IN (SELECT unhex(value) FROM json_each(?))
 		ORDER BY e.parent, e.child`, []any{tenant, idSet(ids)}, func(rows *sql.Rows) error {
@@ -155,9 +154,9 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 		if err := rows.Scan(&by, &of); err != nil {
 			return err
 		}
-		p := pair{sha(by), sha(of)}
+		p := index.Replacement{By: sha(by), Of: sha(of)}
 		pairs = append(pairs, p)
-		names = append(names, p.by, p.of)
+		names = append(names, p.By, p.Of)
 		return nil
 	})
 	if err != nil {
@@ -171,17 +170,7 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 	if err != nil {
 		return nil, err
 	}
-	byID := map[memory.SHA]*index.Node{}
-	for i := range nodes {
-		byID[nodes[i].ID] = &nodes[i]
-	}
-	for _, p := range pairs {
-		by, of := byID[p.by], byID[p.of]
-		if by != nil && of != nil && index.Newer(by, of) {
-			out[p.of] = append(out[p.of], p.by)
-		}
-	}
-	return out, nil
+	return index.Current(pairs, nodes), nil
 }
 
 // idSet is ids as a JSON array for json_each; what is no id is left out.
