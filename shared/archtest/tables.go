@@ -152,7 +152,7 @@ var Modules = []Third{
 	{Path: "github.com/google/uuid", Owners: []string{"shared/objstore/s3serve"}},
 	{Path: "github.com/gowebpki/jcs", Owners: []string{"shared/eventlog", "shared/index"}},
 	{Path: "github.com/guptarohit/asciigraph", Owners: []string{"cmd/mem"}},
-	{Path: "github.com/hashicorp/golang-lru/v2", Owners: []string{"functions/gate", "shared/llm/embedding"}},
+	{Path: "github.com/hashicorp/golang-lru/v2", Owners: []string{"functions/gate", "shared/export", "shared/llm/embedding"}},
 	{Path: "github.com/jackc/pgx/v5", Owners: []string{"shared/index/pgindex"}},
 	{Path: "github.com/klauspost/compress", Owners: []string{"shared/eventlog", "shared/transcript"}},
 	{Path: "github.com/mattn/go-isatty", Owners: []string{"cmd/mem"}},

@@ -333,7 +333,7 @@ func (e *Exporter) Write(ctx context.Context, s *Snapshot, dir string, progress 
 	if err := os.Remove(filepath.Join(dir, Marker)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Report{}, fault.As(fault.Unavailable, err)
 	}
-	w := &writing{e: e, s: s, o: &s.options, report: s.report, progress: progress}
+	w := &writing{e: e, s: s, o: &s.options, report: s.report, progress: progress, mask: newMasker(s.redact), texts: newTexts()}
 	w.report.Excluded, w.report.Absent = map[string]int{}, map[string]int{} // a second Write counts anew
 	if err := w.open(dir); err != nil {
 		w.abandon()

@@ -40,6 +40,8 @@ type writing struct {
 	progress func(int)
 	index    int64 // of verl's rows
 	from     part
+	mask     *masker
+	texts    *texts
 	zstd     *compressor
 	pages    string // folder of pages that wait for their row group
 
@@ -280,11 +282,17 @@ func (w *writing) chunk(ctx context.Context, project string, t *trajectory, g *m
 		}
 		c = p.chunks[g.I]
 	}
+	key := textKey{project, c.SHA256}
+	if c.Text, ok = w.texts.Get(key); ok {
+		return c, true, nil
+	}
 	b, err := log.Blob(ctx, project, c.SHA256)
 	if fault.Is(err, fault.NotFound) {
 		return c, false, nil
 	}
-	c.Text = string(b)
+	if c.Text = string(b); err == nil && len(b) <= longestOne {
+		w.texts.Add(key, c.Text)
+	}
 	return c, err == nil, err
 }
 
@@ -380,9 +388,9 @@ func excludedOf(g *memory.Gate, asked bool) string {
 	return ""
 }
 
-// messages are a prompt as a chat, redacted.
-func (w *writing) messages(p gru.Prompt) []Message {
-	return []Message{{"system", p.System}, {"user", w.s.redact(p.User)}}
+// messages are a prompt as a chat; what it is made of is redacted.
+func messages(p gru.Prompt) []Message {
+	return []Message{{"system", p.System}, {"user", p.User}}
 }
 
 func sizeOf(ms ...[]Message) (n int) {
@@ -400,7 +408,7 @@ func answer(text string) []Message { return []Message{{answers, text}} }
 
 // turn writes the rows of one decision.
 func (w *writing) turn(ctx context.Context, project, stream string, t *trajectory, i int, said *opinions, sc *Scores, last *int64, split string) error {
-	u, red := &t.turns[i], w.s.redact
+	u, red := &t.turns[i], w.mask.of
 	g := u.g
 	mem := t.memoryOf(u)
 	if g.Erased != "" || t.run.Erased != "" || mem.gone {
@@ -431,7 +439,7 @@ func (w *writing) turn(ctx context.Context, project, stream string, t *trajector
 	full := g.Model != "" && t.run.RewriteModel == ""
 	json := strings.HasPrefix(g.PromptVersion, "j")
 	version, known := gru.TagVersion(g.PromptVersion)
-	asked := gru.Asked{Version: g.PromptVersion, Kind: gru.CallGate, Question: t.run.Question, Memory: mem.s, Chunk: &c, From: g.Start, To: g.End, BudgetTokens: t.run.MemoryBudget}
+	asked := gru.Asked{Version: g.PromptVersion, Kind: gru.CallGate, Question: t.run.Question, Memory: mem.s, Chunk: &c, From: g.Start, To: g.End, BudgetTokens: t.run.MemoryBudget, Mask: w.mask.of}
 	if full {
 		asked.Kind = gru.CallDecide
 	}
@@ -449,7 +457,7 @@ func (w *writing) turn(ctx context.Context, project, stream string, t *trajector
 		if err != nil {
 			return err
 		}
-		own = w.messages(p)
+		own = messages(p)
 	}
 	var done answerTo
 	if ex == "" {
@@ -514,7 +522,7 @@ func (w *writing) asAsked(a gru.Asked, version string, kind gru.CallKind) ([]Mes
 	if err != nil {
 		return nil, err
 	}
-	return w.messages(p), nil
+	return messages(p), nil
 }
 
 // decision is one turn on its way into the trainers' files.
@@ -682,7 +690,7 @@ func (d *decision) toVerl() error {
 		truth = "yes"
 	}
 	r := d.row
-	context := d.w.s.redact(d.section)
+	context := d.w.mask.of(d.section)
 	row := VerlRow{
 		DataSource: "mneme/gate", Prompt: prompt, Context: context, Ability: "memory-gate", RewardModel: RewardModel{"rule", []string{truth}},
 		ExtraInfo: ExtraInfo{
@@ -703,7 +711,7 @@ func fillLabel(row *GateRow, v labels.Verdict) {
 
 // gateRow is what a row has of the records alone.
 func (w *writing) gateRow(project, stream string, t *trajectory, i int, sc *Scores, split string) GateRow {
-	g, red := t.turns[i].g, w.s.redact
+	g, red := t.turns[i].g, w.mask.of
 	r := GateRow{
 		ID: project + "/" + stream + "/" + strconv.Itoa(g.T), ExportID: w.s.ID, Project: project, Level: string(g.Level), Stream: stream, QueryID: g.QueryID, Question: red(t.run.Question),
 		RunID: string(g.Run), Trajectory: string(t.run.Run), Cause: t.run.Cause.Kind, Source: string(t.run.Source), EndedUS: t.ended.UnixMicro(),

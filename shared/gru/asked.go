@@ -18,6 +18,9 @@ type Asked struct {
 	Chunk        *memory.Chunk
 	From, To     int // chunk text [From,To), as in the gate record
 	BudgetTokens int // of the memory
+	// Mask changes question, memory and section before they are put together; nil
+	// changes nothing. Each is a text of its own: no secret stands across two of them.
+	Mask func(string) string
 }
 
 // Prompt renders it as the loop does for a first attempt. A version that the program
@@ -27,8 +30,12 @@ func (a *Asked) Prompt() (Prompt, error) {
 	if w == nil {
 		return Prompt{}, fault.New(fault.Invalid, "prompt version %q is not known", a.Version)
 	}
-	cfg := Config{Question: a.Question, BudgetTokens: a.BudgetTokens, Model: &Model{Prompt: a.Version, JSON: w.json}}
-	return cfg.render(a.Kind, a.Memory, a.Section(), SourceID(a.Chunk.SHA256), ""), nil
+	mask := a.Mask
+	if mask == nil {
+		mask = func(s string) string { return s }
+	}
+	cfg := Config{Question: mask(a.Question), BudgetTokens: a.BudgetTokens, Model: &Model{Prompt: a.Version, JSON: w.json}}
+	return cfg.render(a.Kind, mask(a.Memory), mask(a.Section()), SourceID(a.Chunk.SHA256), ""), nil
 }
 
 // Section is what the prompt shows of the chunk text: "" where nothing of it may be
