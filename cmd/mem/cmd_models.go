@@ -17,6 +17,69 @@ import (
 	"github.com/mneme-ai/mneme/shared/fault"
 )
 
+func (a *app) cmdModel() *cobra.Command {
+	c := &cobra.Command{
+		Use: "model", Short: "Which models decide, embed and rerank, and what was found of them", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			var found gate.ModelsFound
+			if err := cl.get(c.Context(), "/memory/models", &found); err != nil {
+				return err
+			}
+			return a.printModels(found)
+		},
+	}
+	c.AddCommand(&cobra.Command{
+		Use:   "reload",
+		Short: "Take over a changed models file (MNEME_MODELS) now",
+		Long: `Take over a changed models file (MNEME_MODELS) now; each sweep does it by itself.
+
+New parts are decided by what the file names now; what was decided stands, until mem
+regate --apply decides it again. A file that cannot be used changes nothing. What embeds
+or reranks is exchanged by a new start alone.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			var r gate.Reloaded
+			if err := cl.send(c.Context(), http.MethodPost, "/memory/models/reload", map[string]any{}, &r); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(r)
+			}
+			if !r.Changed {
+				fmt.Fprintln(a.out, "nothing changed")
+			}
+			return a.printModels(r.ModelsFound)
+		},
+	})
+	return c
+}
+
+func (a *app) printModels(found gate.ModelsFound) error {
+	if a.json {
+		return a.printJSON(found)
+	}
+	fmt.Fprintf(a.out, "new parts are decided by %s\n", found.Policy)
+	for _, m := range found.Models {
+		state := "ok"
+		if err := m.Err(); err != nil {
+			state = err.Error()
+		}
+		fmt.Fprintf(a.out, "  %-8s %s: %s\n", or(m.Use, "decides"), m.Server, state)
+	}
+	if found.Error != "" {
+		return fault.At(fault.Unavailable, "models", found.Hint, "%s", found.Error)
+	}
+	return nil
+}
+
 // regateFlags are those of mem regate.
 type regateFlags struct {
 	pending  bool

@@ -53,6 +53,9 @@ type Config struct {
 	Picked func(ctx context.Context, project string, p *models.Pick) (*Models, error)
 	// Pick resolves what a request says of models; nil: no endpoint is configured.
 	Pick func(project string, r models.Request) (*models.Pick, error)
+	// Reload reads the models' configuration anew; changed says that others decide now.
+	// nil: it never changes. It is called on model.changed and at each sweep.
+	Reload func(ctx context.Context) (changed bool, err error)
 	// Doctor gives what the preflight found of each model, good or not; also of those
 	// that embed and rerank.
 	Doctor func(ctx context.Context) ([]preflight.Result, error)
@@ -213,13 +216,36 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 			again = d.Seq
 		}
 		return f.synthesize(ctx, d.Project, again)
+	case event.ModelChanged:
+		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
+			return nil, err
+		}
+		if _, err := f.reload(ctx); err != nil {
+			return nil, err
+		}
+		return f.sweep(ctx) // what waited for a model that decides
 	case event.SweepRequested:
 		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
 		}
+		_, _ = f.reload(ctx) // it says itself what is wrong; those who decide go on
 		return f.sweep(ctx)
 	}
 	return nil, fault.New(fault.Invalid, "gate does not handle %s", e.Type())
+}
+
+// reload takes over what the models' configuration says now, and lets projects that
+// waited for a model try again.
+func (f *Function) reload(ctx context.Context) (changed bool, err error) {
+	if f.cfg.Reload == nil {
+		return false, nil
+	}
+	if changed, err = f.cfg.Reload(ctx); changed {
+		for _, p := range f.pauses.All() {
+			f.pauses.Resume(p.Project)
+		}
+	}
+	return changed, err
 }
 
 // request asks for a run of each stream of the project that is behind.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
 
@@ -22,6 +23,7 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("DELETE /memory/questions/{id}", f.removeQuestion)
 	mux.HandleFunc("PUT /memory/questions/export", f.consent)
 	mux.HandleFunc("GET /memory/models", f.listModels)
+	mux.HandleFunc("POST /memory/models/reload", f.postReload)
 	mux.HandleFunc("POST /memory/estimate", f.postEstimate)
 	mux.HandleFunc("GET /memory/regate", f.listPending)
 	mux.HandleFunc("POST /memory/regate", f.postRegate)
@@ -42,21 +44,47 @@ type ModelsFound struct {
 }
 
 func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
+	serve.WriteJSON(w, http.StatusOK, f.found(r.Context()))
+}
+
+func (f *Function) found(ctx context.Context) ModelsFound {
 	out := ModelsFound{Policy: f.cfg.Policy.Name(), Models: []preflight.Result{}}
 	if f.cfg.Doctor != nil {
-		found, err := f.cfg.Doctor(r.Context())
+		found, err := f.cfg.Doctor(ctx)
 		if err != nil {
 			out.Error, out.Hint = err.Error(), fault.HintOf(err)
 		}
 		out.Models = append(out.Models, found...)
-		switch m, err := f.models(r.Context(), ""); {
+		switch m, err := f.models(ctx, ""); {
 		case err != nil:
 			out.Policy = "model"
 		case m != nil:
 			out.Policy = m.Model.Policy
 		}
 	}
-	serve.WriteJSON(w, http.StatusOK, out)
+	return out
+}
+
+// Reloaded is the answer of POST /memory/models/reload.
+type Reloaded struct {
+	Changed bool `json:"changed"`
+	ModelsFound
+}
+
+func (f *Function) postReload(w http.ResponseWriter, r *http.Request) {
+	changed, err := f.reload(r.Context())
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	if changed && f.cfg.Publish != nil { // other processes look too, and what waited goes on
+		at := f.cfg.Now().UTC().Format(time.RFC3339Nano)
+		if err := f.cfg.Publish(r.Context(), event.New(event.ModelChanged, f.Name(), event.Sweep{Tenant: f.cfg.Tenant, At: at})); err != nil {
+			serve.WriteError(w, err)
+			return
+		}
+	}
+	serve.WriteJSON(w, http.StatusOK, Reloaded{changed, f.found(r.Context())})
 }
 
 // Question is one standing question as people see it.

@@ -44,6 +44,7 @@ const (
 
 	SynthesisRequested Type = "dev.mneme.synthesis.requested.v1"
 	ExportRequested    Type = "dev.mneme.export.requested.v1"
+	ModelChanged       Type = "dev.mneme.model.changed.v1"
 )
 
 // Ping is the type of Knative's cron source; its extension `mnemejob` says
@@ -109,7 +110,7 @@ type Segment struct {
 	Space   string `json:"space,omitempty"`
 }
 
-// Sweep is the data of SweepRequested. At makes two sweeps two events.
+// Sweep is the data of SweepRequested and ModelChanged. At makes two of them two events.
 type Sweep struct {
 	Tenant string `json:"tenant"`
 	At     string `json:"at"` // RFC 3339, UTC
@@ -155,6 +156,7 @@ var handledBy = map[Type][]string{
 
 	SynthesisRequested: {"gate"},
 	ExportRequested:    {"project"},
+	ModelChanged:       {"gate"},
 }
 
 // Types lists every event type, sorted.

@@ -157,6 +157,9 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	if p.models, err = newModelServers(neededBy(cfg.Name, cfg.Models), p.count, p.logger, cfg.getenv); err != nil {
 		return nil, nothing, err
 	}
+	if cfg.Name == "gate" {
+		p.follow(cfg.Models, cfg.getenv)
+	}
 	if cfg.Name != "learn" && cfg.Name != "gate" {
 		if err = p.openEmbedder(cfg.Models); err != nil {
 			return nil, nothing, err
@@ -169,7 +172,7 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	}
 	calls := nothing // of models, under way
 	closing := func() (err error) {
-		err = calls()
+		err = errors.Join(calls(), p.live.close())
 		if p.models != nil {
 			err = errors.Join(err, p.models.Close())
 		}

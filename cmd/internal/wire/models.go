@@ -90,6 +90,19 @@ const (
 	maxFree  = 16
 )
 
+// follow makes live what p.models is now, and lets it follow the file that MNEME_MODELS
+// names; variables do not change while a process runs.
+func (p *parts) follow(cfg models.Config, getenv func(string) string) {
+	p.live.cfg, p.live.cur, p.live.log = cfg, p.models, p.logger
+	if getenv == nil || getenv("MNEME_MODELS") == "" {
+		return
+	}
+	p.live.read = func() (models.Config, error) { return ModelsFromEnv(getenv) }
+	p.live.open = func(c models.Config) (*modelServers, error) {
+		return newModelServers(c, p.count, p.logger, getenv)
+	}
+}
+
 // server is one endpoint as a client.
 type server interface {
 	llm.Chatter

@@ -189,6 +189,8 @@ func (u *Up) open(ctx context.Context) error {
 	if p.models != nil {
 		u.closers = append(u.closers, p.models.Close)
 	}
+	p.follow(u.cfg.Models, u.cfg.Getenv)
+	u.closers = append(u.closers, p.live.close)
 	if err = p.openEmbedder(u.cfg.Models); err != nil {
 		return err
 	}

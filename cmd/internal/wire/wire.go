@@ -71,6 +71,7 @@ type parts struct {
 	embedder  llm.Embedder  // of documents
 	questions llm.Embedder  // of questions, in the same space
 	models    *modelServers // nil: no model server is configured
+	live      liveModels    // the gate's, which follow the models file
 	picks     models.Config // what a request may pick from
 	graph     index.Graph
 	lexical   index.Lexical
@@ -106,10 +107,10 @@ func (p *parts) newLearn() (*learn.Function, error) {
 
 func (p *parts) newGate() (*gate.Function, error) {
 	c := gate.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Policy: extractpolicy.New(extractive.Options{}), Count: p.count, Redact: p.redactor(), Logger: p.logger, Publish: p.publish}
+	if p.live.cur != nil || p.live.read != nil {
+		p.live.into(&c)
+	}
 	if p.models != nil {
-		c.Models, c.Picked, c.Doctor = p.models.models, p.models.picked, p.models.doctor
-		c.Pick = p.models.cfg.Pick
-		c.Budget, c.Plan = p.models.budget, p.models.plan
 		c.Sends = p.models.sends()
 	}
 	return gate.New(c)
