@@ -243,6 +243,9 @@ func answer(s State, cfg *Config, p *Part, r Reply) (State, []Effect) {
 	if call.Kind == CallRewrite || call.Kind == CallCompress {
 		v.Think, v.Exit = call.gate.Think, call.gate.Exit
 	}
+	if i := call.in.Chunk.I; v.Memory != "" && cfg.Level == memory.L2 && i < len(cfg.Lower) {
+		v.Memory = cfg.Lower[i].sourced(v.Memory)
+	}
 	if !v.Update {
 		return done(Decision{FormatOK: true, Exit: v.Exit, Think: v.Think, ReasonCode: ReasonClosed, Reason: "the model found nothing about the question"}, "")
 	}

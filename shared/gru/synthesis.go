@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -165,16 +166,107 @@ func EndSynthesis(s State, cfg *Config, inSegment bool, ended time.Time) (State,
 	return next, append(recs, end...)
 }
 
+// sourced gives each line of a synthesis that a model wrote the source ids of the lines
+// it was made of, in the place of the id of the whole memory that it read: a sentence
+// leads to its own evidence, and keeps its ids when another line of that memory changes.
+//
+//	memory   "- Retries stop after 5 attempts. [1a2b3c4d]\n- Ada owns the deploy. [5e6f7a8b]"
+//	written  "Ada is the one who deploys. [db065a07]"         db065a07: the memory
+//	sourced  "Ada is the one who deploys. [5e6f7a8b]"
+func (l *Lower) sourced(text string) string {
+	whole := SourceID(l.TextSHA)
+	if !strings.Contains(text, "["+whole+"]") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		ids := memory.SourceIDs(line)
+		if !slices.Contains(ids, whole) {
+			continue
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id == whole })
+		for _, from := range l.from(memory.Fact(line)) {
+			for _, id := range memory.SourceIDs(from.Whole) {
+				if !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+		if len(ids) > 0 { // nobody knows which line it was made of: the memory stays named
+			ids = ids[max(0, len(ids)-maxLineIDs):]
+			lines[i] = memory.WithoutSourceIDs(line) + " [" + strings.Join(ids, "] [") + "]"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// madeOf is the share of a sentence's weight that a line must have for the sentence to be
+// made of it: a sentence may merge three.
+const madeOf = 0.3
+
+// from lists the lines that a sentence was made of: those that hold its words, each
+// weighed by how few lines hold it, so that "limit" and "MB" tell no two limits apart and
+// "alpha" does.
+func (l *Lower) from(fact string) (out []*LowerLine) {
+	in := map[string]int{} // lines that hold the word
+	bags := make([]map[string]bool, len(l.Lines))
+	for i := range l.Lines {
+		bags[i] = bag(l.Lines[i].Text)
+		for w := range bags[i] {
+			in[w]++
+		}
+	}
+	var all float64
+	words := bag(fact)
+	for w := range words {
+		if n := in[w]; n > 0 {
+			all += 1 / float64(n)
+		}
+	}
+	for i := range l.Lines {
+		var got float64
+		for w := range words {
+			if bags[i][w] {
+				got += 1 / float64(in[w])
+			}
+		}
+		if all > 0 && got/all >= madeOf {
+			out = append(out, &l.Lines[i])
+		}
+	}
+	return out
+}
+
+// bag is the words and numbers of a text, in lower case.
+func bag(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		out[w] = true
+	}
+	return out
+}
+
+// names reports whether a line rests on the memory: its ids name it, or a line of it
+// that the sentence was made of; or it stands there word for word.
+func (l *Lower) names(ids []string, fact string) bool {
+	if slices.Contains(ids, SourceID(l.TextSHA)) || slices.ContainsFunc(l.Lines, func(x LowerLine) bool { return x.Text == fact }) {
+		return true
+	}
+	return len(ids) > 0 && slices.ContainsFunc(l.from(fact), func(x *LowerLine) bool {
+		return slices.ContainsFunc(memory.SourceIDs(x.Whole), func(id string) bool { return slices.Contains(ids, id) })
+	})
+}
+
 // restsOnLower lists the inputs that a synthesis rests on, of those read up to chunk i:
-// those that its source ids name or whose lines stand in it word for word; for a line
-// of which neither is true, all that were read.
+// those that its source ids name, by the memory or by one of its lines, or whose lines
+// stand in it word for word; for a line of which none is true, all that were read.
 func (cfg *Config) restsOnLower(text string, i int) (parents []memory.SHA, newest memory.Place) {
 	read := cfg.Lower[:min(i+1, len(cfg.Lower))]
 	rests := make([]bool, len(read))
 	for _, line := range memory.Lines(text) {
 		ids, fact, found := memory.SourceIDs(line), memory.Fact(line), false
 		for j := range read {
-			if slices.Contains(ids, SourceID(read[j].TextSHA)) || slices.ContainsFunc(read[j].Lines, func(l LowerLine) bool { return l.Text == fact }) {
+			if read[j].names(ids, fact) {
 				rests[j], found = true, true
 			}
 		}
