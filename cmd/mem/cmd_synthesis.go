@@ -42,7 +42,7 @@ func (a *app) synthesis(ctx context.Context, again bool, timeout time.Duration) 
 	if err != nil {
 		return err
 	}
-	project, err := a.scope(ctx, cl)
+	project, err := a.one(ctx, cl)
 	if err != nil {
 		return err
 	}
