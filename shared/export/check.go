@@ -34,6 +34,10 @@ func SchemaText(name string) string {
 	return s.String()
 }
 
+// storedMarker is Marker as shared/objstore/dirstore has it on the disk, where the name of
+// a file without a dot ends so.
+const storedMarker = Marker + "%"
+
 // maxManifest bounds a manifest that is read: some 200 bytes a stream.
 const maxManifest = 256 << 20
 
@@ -88,6 +92,9 @@ func checkFolder(dir string) ([]Checked, error) {
 		return out, err
 	}
 	marker, err := os.ReadFile(filepath.Join(dir, Marker))
+	if errors.Is(err, os.ErrNotExist) {
+		marker, err = os.ReadFile(filepath.Join(dir, storedMarker))
+	}
 	if err != nil || strings.TrimSpace(string(marker)) != r.ExportID {
 		return out, bad(filepath.Join(dir, Marker), "the marker of export %s is missing: it was not written to its end", r.ExportID)
 	}

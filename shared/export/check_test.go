@@ -106,6 +106,18 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	whole := contents(t, dir)
+	stored := t.TempDir() // as the store on the disk has them
+	for n, b := range whole {
+		if n == export.Marker {
+			n += "%"
+		}
+		if err := os.WriteFile(filepath.Join(stored, n), []byte(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := export.CheckPath(stored); err != nil || len(got) != len(r.Files) {
+		t.Errorf("in the store's folder: %d files, %v", len(got), err)
+	}
 	// spoil copies the export, changes one file, and checks path, "" for the folder.
 	spoil := func(name string, change func([]byte) []byte, path string) error {
 		to := t.TempDir()
