@@ -236,6 +236,7 @@ var reasons = map[string]string{
 	"truncated_prompt": "the server cut the prompt", "cut_reply": "the reply was cut off", "format": "the reply could not be read",
 	"refused": "the reply was refused for what it said", "pending": "not decided yet", "nothing_asked": "nothing was asked: empty, or Mneme's own words",
 	"unknown_wording": "asked in a wording that this version does not know",
+	"nothing_new":     "what helps was known already: neither yes nor no would be true",
 	"no_consent":      "the project's question file says export: false", "erased": "erased", "open": "their run has not ended",
 	"restated": "no decisions: a scrub stated texts anew", "other_split": "of another split",
 }

@@ -23,6 +23,7 @@ const (
 	exPending   = "pending"          // not decided yet
 	exSettled   = "nothing_asked"    // empty, Mneme's own words, or nothing that may be evidence
 	exWording   = "unknown_wording"  // a prompt version that this program does not have
+	exKnown     = "nothing_new"      // the built-in policy found what helps, and knew it
 
 	skipNoLabel   = "no_label"       // nobody said what is right
 	skipDisagrees = "disagrees"      // the label says otherwise
@@ -384,6 +385,8 @@ func excludedOf(g *memory.Gate, asked bool) string {
 		return exFormat
 	case g.Pending:
 		return exPending
+	case g.Model == "" && g.ReasonCode == nothingNew:
+		return exKnown
 	}
 	return ""
 }
