@@ -193,7 +193,11 @@ func (a *app) printExport(out *project.Exported, where string) error {
 		}{out, where})
 	}
 	r := &out.Report
-	fmt.Fprintf(a.out, "%d gate decisions of %d runs in %s\n\n", r.Gates, r.Trajectories, where)
+	of := ""
+	if r.Options.Split != "" {
+		of = " of the split " + r.Options.Split
+	}
+	fmt.Fprintf(a.out, "%d gate decisions of %d runs%s in %s\n\n", r.Gates, r.Trajectories, of, where)
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "rows\tsize\t\n")
 	for _, f := range r.Files {
@@ -202,7 +206,11 @@ func (a *app) printExport(out *project.Exported, where string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	a.counts("\nin gates.parquet alone, as no trainer should see them:", r.Excluded)
+	only := "\nin no file, as no trainer should see them:"
+	if slices.Contains(r.Options.Files, export.Gates) {
+		only = "\nin gates.parquet alone, as no trainer should see them:"
+	}
+	a.counts(only, r.Excluded)
 	a.counts("\nin no file:", r.Absent)
 	s := r.Rewards
 	fmt.Fprintf(a.out, "\n%d decisions have a label", s.Labelled)
