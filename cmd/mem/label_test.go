@@ -360,7 +360,7 @@ func TestLabelsOfSamples(t *testing.T) {
 		t.Error(out)
 	}
 	out = s.must("report", "-q", "decisions")
-	for _, want := range []string{fmt.Sprintf("%d steps are labelled (%[1]d by a person), %d as evidence", run.Pieces, open), "the gate       0.", "  1.00 [", "1.00  1.00  1.00", "always yes     1.000", "mean r_exit -"} {
+	for _, want := range []string{fmt.Sprintf("%d steps are labelled (%[1]d by a person), %d as evidence", run.Pieces, open), "the gate       0.", "  1.00 [", "1.00  1.00  1.00", "always yes     1.000", "mean r_exit -", "the update rate is of all ", fmt.Sprintf("of the %d of these with a label", run.Pieces)} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
