@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -36,11 +37,12 @@ func (a *app) cmdExport() *cobra.Command {
 
 and a manifest.json that says what they follow from, what was left out and why.
 Equal logs, labels and options give equal bytes. The same is written every night,
-of the day before, into mneme/derived/exports/<day>/<tenant>/.
+of the day before, into mneme/derived/exports/<day>/<tenant>/: mem export list
+shows those, mem export get fetches one.
 
 A project whose question file says "export: false" is left out. docs/TRAINING.md
 shows how to train with the files.`,
-		Example: "  mem export --out ./data\n  mem export --since 2026-05-01 --format kto --split train --out ./data\n  mem export --check ./data",
+		Example: "  mem export --out ./data\n  mem export --since 2026-05-01 --format kto --split train --out ./data\n  mem export --check ./data\n  mem export get 2026-05-01 --out ./night",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if check != "" {
@@ -71,13 +73,15 @@ shows how to train with the files.`,
 			where := "mneme/" + out.Prefix
 			if dir != "" {
 				where = dir
-				if err := a.fetchExport(c.Context(), cl, dir, &out.Report); err != nil {
+				if err := a.fetchExport(c.Context(), cl, dir, out.ExportID, &out.Report); err != nil {
 					return err
 				}
+				a.forgetExport(c.Context(), cl, out.ExportID)
 			}
 			return a.printExport(&out, where)
 		},
 	}
+	c.AddCommand(a.cmdExportList(), a.cmdExportGet())
 	f := c.Flags()
 	f.StringVar(&body.Since, "since", "", "runs that ended on this day (2026-01-31, UTC) or at this time, or later")
 	f.StringVar(&body.Until, "until", "", "runs that ended on this day or before, or before this time")
@@ -88,17 +92,78 @@ shows how to train with the files.`,
 	return c
 }
 
-// fetchExport copies an export into a folder, checks it there, and lets the server
-// forget its own copy.
-func (a *app) fetchExport(ctx context.Context, cl *client, dir string, r *export.Report) error {
-	base := "/memory/export/" + url.PathEscape(r.ExportID)
+func (a *app) cmdExportList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the exports that were written at night, a day each", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out project.Nights
+			if err := cl.get(c.Context(), "/memory/export", &out); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(out)
+			}
+			if len(out.Nights) == 0 {
+				fmt.Fprintln(a.out, "no night's export stands: the first comes after midnight, UTC, of the day on which something is learned")
+				return nil
+			}
+			t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			fmt.Fprint(t, "DAY\tSIZE\tEXPORT\n")
+			for _, n := range out.Nights {
+				fmt.Fprintf(t, "%s\t%s\t%s\n", n.Day, sizeText(n.SizeBytes), n.ExportID)
+			}
+			return t.Flush()
+		},
+	}
+}
+
+func (a *app) cmdExportGet() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "get DAY|ID --out DIR", Short: "Fetch and check the export of a night, or a kept one by its id", Args: cobra.ExactArgs(1),
+		Example: "  mem export get 2026-05-01 --out ./night",
+		RunE: func(c *cobra.Command, args []string) error {
+			if dir == "" {
+				return usageError{errors.New("--out is missing: the folder to write into")}
+			}
+			cl, err := a.client()
+			if err != nil {
+				return err
+			}
+			var out project.Exported
+			if err := cl.get(c.Context(), exportPath(args[0]), &out); err != nil {
+				return err
+			}
+			if err := a.fetchExport(c.Context(), cl, dir, args[0], &out.Report); err != nil {
+				return err
+			}
+			if _, err := export.CheckPath(dir); err != nil {
+				return err
+			}
+			return a.printExport(&out, dir)
+		},
+	}
+	c.Flags().StringVarP(&dir, "out", "o", "", "folder to write into")
+	return c
+}
+
+// exportPath is the route of an export by its id or its day.
+func exportPath(name string) string { return "/memory/export/" + url.PathEscape(name) }
+
+// fetchExport copies an export, by its id or its day, into a folder and checks it there.
+func (a *app) fetchExport(ctx context.Context, cl *client, dir, name string, r *export.Report) error {
 	var total int64
 	for _, f := range r.Files {
 		total += f.SizeBytes
 	}
 	m := a.meter("fetch", total, true)
-	err := export.Receive(ctx, dir, r, func(ctx context.Context, name string) (io.ReadCloser, error) {
-		resp, err := cl.do(ctx, http.MethodGet, base+"/"+url.PathEscape(name), "", nil, -1)
+	defer m.done()
+	return export.Receive(ctx, dir, r, func(ctx context.Context, file string) (io.ReadCloser, error) {
+		resp, err := cl.do(ctx, http.MethodGet, exportPath(name)+"/"+url.PathEscape(file), "", nil, -1)
 		if err != nil {
 			return nil, err
 		}
@@ -107,16 +172,17 @@ func (a *app) fetchExport(ctx context.Context, cl *client, dir string, r *export
 			io.Closer
 		}{m.reader(resp.Body), resp.Body}, nil
 	})
-	m.done()
-	if err != nil {
-		return err
+}
+
+// forgetExport lets the server forget its copy of what was fetched.
+func (a *app) forgetExport(ctx context.Context, cl *client, id string) {
+	resp, err := cl.do(ctx, http.MethodDelete, exportPath(id), "", nil, -1)
+	if err == nil {
+		err = resp.Body.Close()
 	}
-	resp, err := cl.do(ctx, http.MethodDelete, base, "", nil, -1)
 	if err != nil {
 		fmt.Fprintf(a.err, "mem: the server keeps its copy for a day, as it could not be removed: %v\n", err)
-		return nil
 	}
-	return resp.Body.Close()
 }
 
 func (a *app) printExport(out *project.Exported, where string) error {
@@ -127,7 +193,11 @@ func (a *app) printExport(out *project.Exported, where string) error {
 		}{out, where})
 	}
 	r := &out.Report
-	fmt.Fprintf(a.out, "%d gate decisions of %d runs in %s\n\n", r.Gates, r.Trajectories, where)
+	of := ""
+	if r.Options.Split != "" {
+		of = " of the split " + r.Options.Split
+	}
+	fmt.Fprintf(a.out, "%d gate decisions of %d runs%s in %s\n\n", r.Gates, r.Trajectories, of, where)
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "rows\tsize\t\n")
 	for _, f := range r.Files {
@@ -136,7 +206,11 @@ func (a *app) printExport(out *project.Exported, where string) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	a.counts("\nin gates.parquet alone, as no trainer should see them:", r.Excluded)
+	only := "\nin no file, as no trainer should see them:"
+	if slices.Contains(r.Options.Files, export.Gates) {
+		only = "\nin gates.parquet alone, as no trainer should see them:"
+	}
+	a.counts(only, r.Excluded)
 	a.counts("\nin no file:", r.Absent)
 	s := r.Rewards
 	fmt.Fprintf(a.out, "\n%d decisions have a label", s.Labelled)
@@ -170,6 +244,7 @@ var reasons = map[string]string{
 	"truncated_prompt": "the server cut the prompt", "cut_reply": "the reply was cut off", "format": "the reply could not be read",
 	"refused": "the reply was refused for what it said", "pending": "not decided yet", "nothing_asked": "nothing was asked: empty, or Mneme's own words",
 	"unknown_wording": "asked in a wording that this version does not know",
+	"nothing_new":     "what helps was known already: neither yes nor no would be true",
 	"no_consent":      "the project's question file says export: false", "erased": "erased", "open": "their run has not ended",
 	"restated": "no decisions: a scrub stated texts anew", "other_split": "of another split",
 }

@@ -366,8 +366,14 @@ func (a *app) printAgreement(out gate.Agreements) error {
 		if j.Kappa != nil {
 			kappa = interval(*j.Kappa, j.KappaCI)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", name, j.N, j.Table.Both, j.Table.OnlyA, j.Table.OnlyB, j.Table.Neither, kappa,
-			interval(j.Precision, j.PrecisionCI), interval(j.Recall, j.RecallCI))
+		precision, recall := "-", "-"
+		if j.Table.Both+j.Table.OnlyB > 0 {
+			precision = interval(j.Precision, j.PrecisionCI)
+		}
+		if j.Table.Both+j.Table.OnlyA > 0 {
+			recall = interval(j.Recall, j.RecallCI)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", name, j.N, j.Table.Both, j.Table.OnlyA, j.Table.OnlyB, j.Table.Neither, kappa, precision, recall)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -188,7 +188,11 @@ func (a *app) printStreamReport(s *report.Stream, plot bool) error {
 			fmt.Fprintf(t, "%s %.3f", report.WhoText(g.Who), g.UpdateRate)
 		}
 		fmt.Fprintln(t, " open;", s.Labels.Text())
-		return t.Flush()
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "  bases          %s\n", s.Bases())
+		return nil
 	}
 	fmt.Fprintf(a.out, "  labels         %s\n", s.Labels.Text())
 	fmt.Fprintln(t, "  \topen\tprecision\trecall\tF1\tMCC\tr_update")
@@ -199,6 +203,7 @@ func (a *app) printStreamReport(s *report.Stream, plot bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprintf(a.out, "  bases          %s\n", s.Bases())
 	fmt.Fprintf(a.out, "  exits          %s\n", s.Exits.Text())
 	return nil
 }

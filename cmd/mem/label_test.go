@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,11 @@ func TestLabels(t *testing.T) {
 		if out := s.must(append([]string{"label", "run", "--rules", rules}, strings.Fields(tc.args)...)...); !strings.Contains(out, tc.want) {
 			t.Errorf("no %q in %s", tc.want, out)
 		}
+	}
+
+	// Without a pair there is nothing to measure, and nothing is 0.
+	if out, code := s.mem("label", "agreement"); code != 1 || !regexp.MustCompile(`rules +0 +0 +0 +0 +0 +- +- +-\n`).MatchString(out) {
+		t.Errorf("%d %s", code, out)
 	}
 
 	// A person, a few pieces at a time.
@@ -354,7 +360,7 @@ func TestLabelsOfSamples(t *testing.T) {
 		t.Error(out)
 	}
 	out = s.must("report", "-q", "decisions")
-	for _, want := range []string{fmt.Sprintf("%d steps are labelled (%[1]d by a person), %d as evidence", run.Pieces, open), "the gate       0.", "  1.00 [", "1.00  1.00  1.00", "always yes     1.000", "mean r_exit -"} {
+	for _, want := range []string{fmt.Sprintf("%d steps are labelled (%[1]d by a person), %d as evidence", run.Pieces, open), "the gate       0.", "  1.00 [", "1.00  1.00  1.00", "always yes     1.000", "mean r_exit -", "the update rate is of all ", fmt.Sprintf("of the %d of these with a label", run.Pieces)} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -249,6 +250,8 @@ func (b *ExportRequest) options() (o export.Options, err error) {
 
 func (f *Function) exportRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /memory/export", f.postExport)
+	mux.HandleFunc("GET /memory/export", f.listExports)
+	mux.HandleFunc("GET /memory/export/{id}", f.getManifest)
 	mux.HandleFunc("GET /memory/export/{id}/{file}", f.getExport)
 	mux.HandleFunc("DELETE /memory/export/{id}", f.dropExport)
 }
@@ -321,20 +324,98 @@ func (f *Function) dropOld(ctx context.Context) error {
 	return nil
 }
 
-// prefixOf is where the export stands that a request names: the one to be fetched, else
-// the kept one.
-func (f *Function) prefixOf(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	if !export.ValidID(id) {
-		return "", fault.At(fault.Invalid, "id", "as POST /memory/export gave it", "%q is not the id of an export", id)
+// prefixOf is where the export stands that a request names by its id or by its day; one
+// that somebody asked for comes before the kept one.
+func (f *Function) prefixOf(r *http.Request) (prefix string, err error) {
+	name := r.PathValue("id")
+	if _, err := export.Day(name); err == nil {
+		prefix = export.DayPrefix(f.cfg.Tenant, name)
+		id, err := export.Published(r.Context(), f.cfg.Bucket, prefix)
+		if err == nil && id == "" {
+			err = fault.At(fault.NotFound, "export of "+name, "mem export list shows the nights there are", "it does not stand here")
+		}
+		return prefix, err
+	}
+	if !export.ValidID(name) {
+		return "", fault.At(fault.Invalid, "id", "as POST /memory/export gave it, or a day such as 2026-01-31", "%q is not the id of an export", name)
 	}
 	for _, under := range []string{export.AskedPrefix(f.cfg.Tenant), export.KeptPrefix(f.cfg.Tenant)} {
-		got, err := export.Published(r.Context(), f.cfg.Bucket, under+id+"/")
-		if err != nil || got == id {
-			return under + id + "/", err
+		got, err := export.Published(r.Context(), f.cfg.Bucket, under+name+"/")
+		if err != nil || got == name {
+			return under + name + "/", err
 		}
 	}
-	return "", fault.At(fault.NotFound, "export "+id, "ask for it again: mem export", "it does not stand here any more")
+	return "", fault.At(fault.NotFound, "export "+name, "ask for it again: mem export", "it does not stand here any more")
+}
+
+// Nights are the exports of days that stand whole.
+type Nights struct {
+	Nights []Night `json:"nights"` // by day
+}
+
+// Night is one of them.
+type Night struct {
+	Day       string `json:"day"` // UTC
+	ExportID  string `json:"export_id"`
+	SizeBytes int64  `json:"size_bytes"` // of its files and its manifest
+}
+
+// listExports lists the nights there are.
+func (f *Function) listExports(w http.ResponseWriter, r *http.Request) {
+	out, err := f.nights(r.Context())
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	serve.WriteJSON(w, http.StatusOK, out)
+}
+
+func (f *Function) nights(ctx context.Context) (out Nights, err error) {
+	defer fault.Wrap(&err, "nights")
+	out.Nights = []Night{}
+	sizes := map[string]int64{}
+	var days []string
+	for info, err := range f.cfg.Bucket.List(ctx, export.Prefix) {
+		if err != nil {
+			return out, err
+		}
+		day, ok := export.Located(f.cfg.Tenant, info.Key)
+		switch {
+		case !ok || day == "":
+		case path.Base(info.Key) == export.Marker:
+			days = append(days, day)
+		default:
+			sizes[day] += info.SizeBytes
+		}
+	}
+	slices.Sort(days)
+	for _, day := range days {
+		id, err := export.Published(ctx, f.cfg.Bucket, export.DayPrefix(f.cfg.Tenant, day))
+		if err != nil {
+			return out, err
+		}
+		if id != "" {
+			out.Nights = append(out.Nights, Night{day, id, sizes[day]})
+		}
+	}
+	return out, nil
+}
+
+// getManifest answers an export's manifest, and where it stands.
+func (f *Function) getManifest(w http.ResponseWriter, r *http.Request) {
+	var out Exported
+	var err error
+	if out.Prefix, err = f.prefixOf(r); err == nil {
+		out.Report, err = f.published(r.Context(), out.Prefix)
+	}
+	if errors.Is(err, objstore.ErrNotFound) { // withdrawn since
+		err = fault.At(fault.NotFound, "export", "ask for it again: mem export", "it does not stand here any more")
+	}
+	if err != nil {
+		serve.WriteError(w, err)
+		return
+	}
+	serve.WriteJSON(w, http.StatusOK, out)
 }
 
 // getExport streams one file.
@@ -370,9 +451,13 @@ func (f *Function) getExport(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dropExport removes an export that was fetched.
+// dropExport removes an export that was fetched. A night's stays: the sweep would only
+// write it again.
 func (f *Function) dropExport(w http.ResponseWriter, r *http.Request) {
 	prefix, err := f.prefixOf(r)
+	if day, _ := export.Located(f.cfg.Tenant, prefix+export.Marker); err == nil && day != "" {
+		err = fault.At(fault.Invalid, "id", "name an export by its id", "the export of a night is not removed")
+	}
 	if err == nil {
 		err = f.drop(r.Context(), prefix, false)
 	}

@@ -290,6 +290,73 @@ func TestExportRoutes(t *testing.T) {
 	}
 }
 
+// TestExportNights: the exports of nights are listed, read and fetched by their day, only
+// where they stand whole, and stay.
+func TestExportNights(t *testing.T) {
+	t.Parallel()
+	c := &clock{functest.Epoch.Add(time.Hour)}
+	w := exportWorld(t, c)
+	var none project.Nights
+	if rec := w.Call(http.MethodGet, "/memory/export", nil); rec.Code != http.StatusOK || json.Unmarshal(rec.Body.Bytes(), &none) != nil || none.Nights == nil || len(none.Nights) != 0 {
+		t.Errorf("without one: %d %s", rec.Code, rec.Body)
+	}
+	c.at = c.at.AddDate(0, 0, 3)
+	for _, d := range []string{"2026-03-02", "2026-03-01"} {
+		if _, err := w.Project.Handle(t.Context(), exportEvent(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept project.Exported
+	w.Post("/memory/export", map[string]any{"keep": true}, http.StatusOK, &kept)
+
+	var out project.Exported
+	rec := w.Call(http.MethodGet, "/memory/export/2026-03-01", nil)
+	if err := json.Unmarshal(rec.Body.Bytes(), &out); err != nil || rec.Code != http.StatusOK || out.Gates != 1 || out.Prefix != export.DayPrefix(functest.Tenant, "2026-03-01") {
+		t.Fatalf("the manifest: %d %s", rec.Code, rec.Body)
+	}
+	rec = w.Call(http.MethodGet, "/memory/export", nil)
+	var list project.Nights
+	if err := json.Unmarshal(rec.Body.Bytes(), &list); err != nil || len(list.Nights) != 2 || list.Nights[0].Day != "2026-03-01" || list.Nights[0].ExportID != out.ExportID || list.Nights[0].SizeBytes < 1000 || list.Nights[1].Day != "2026-03-02" {
+		t.Errorf("the list: %d %s", rec.Code, rec.Body)
+	}
+	dir := t.TempDir()
+	for _, name := range out.Names() {
+		code, body := fetch(w, "2026-03-01", name)
+		if code != http.StatusOK {
+			t.Fatalf("%s: %d %s", name, code, body)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := export.CheckPath(dir); err != nil || len(got) != 8 {
+		t.Error(err)
+	}
+	rec = w.Call(http.MethodGet, "/memory/export/"+kept.ExportID, nil)
+	if err := json.Unmarshal(rec.Body.Bytes(), &out); err != nil || rec.Code != http.StatusOK || out.Prefix != kept.Prefix {
+		t.Errorf("the kept one's manifest: %d %s", rec.Code, rec.Body)
+	}
+
+	if rec := w.Call(http.MethodDelete, "/memory/export/2026-03-01", nil); rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "not removed") {
+		t.Errorf("a night is dropped: %d %s", rec.Code, rec.Body)
+	}
+	if err := w.Bucket.Delete(t.Context(), export.DayPrefix(functest.Tenant, "2026-03-02")+export.Marker); err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]int{
+		"2026-03-02": http.StatusNotFound, "2026-03-02/" + export.Gates: http.StatusNotFound, "2026-03-03": http.StatusNotFound,
+		"2026-02-31": http.StatusBadRequest, "_kept": http.StatusBadRequest, "2026-03-01/other": http.StatusBadRequest,
+	} {
+		if rec := w.Call(http.MethodGet, "/memory/export/"+target, nil); rec.Code != want || !strings.Contains(rec.Body.String(), "hint") {
+			t.Errorf("%s: %d %s, want %d and a hint", target, rec.Code, rec.Body, want)
+		}
+	}
+	rec = w.Call(http.MethodGet, "/memory/export", nil)
+	if err := json.Unmarshal(rec.Body.Bytes(), &list); err != nil || len(list.Nights) != 1 {
+		t.Errorf("without a marker it is listed: %s", rec.Body)
+	}
+}
+
 // TestWithdraw: exports that hold what was erased since go with the rebuild that a scrub
 // asks for; a day's is asked for again, also where the first try was interrupted.
 func TestWithdraw(t *testing.T) {

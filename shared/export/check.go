@@ -11,11 +11,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/labels"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -34,6 +36,10 @@ func SchemaText(name string) string {
 	return s.String()
 }
 
+// storedMarker is Marker as shared/objstore/dirstore has it on the disk, where the name of
+// a file without a dot ends so.
+const storedMarker = Marker + "%"
+
 // maxManifest bounds a manifest that is read: some 200 bytes a stream.
 const maxManifest = 256 << 20
 
@@ -47,9 +53,9 @@ type Checked struct {
 }
 
 // CheckPath checks a Parquet file of an export, a manifest, or a folder of them: the
-// schema column by column, every page, and where a manifest stands beside it the rows,
-// the size and the sha256. A file that is not as it should be is fault.Corrupt, and the
-// error names it and the column.
+// schema column by column, every page, the range of the rewards, and where a manifest
+// stands beside it the rows, the size and the sha256. A file that is not as it should be
+// is fault.Corrupt; the error names each such file, and the column.
 func CheckPath(path string) ([]Checked, error) {
 	st, err := os.Stat(path)
 	switch {
@@ -79,19 +85,19 @@ func bad(path, format string, args ...any) error {
 }
 
 func checkFolder(dir string) ([]Checked, error) {
-	out, err := checkManifest(filepath.Join(dir, Manifest))
-	if err != nil {
-		return out, err
-	}
 	r, err := readManifest(filepath.Join(dir, Manifest))
 	if err != nil {
-		return out, err
+		return nil, err
 	}
+	out, wrong := checkFiles(dir, r)
 	marker, err := os.ReadFile(filepath.Join(dir, Marker))
-	if err != nil || strings.TrimSpace(string(marker)) != r.ExportID {
-		return out, bad(filepath.Join(dir, Marker), "the marker of export %s is missing: it was not written to its end", r.ExportID)
+	if errors.Is(err, os.ErrNotExist) {
+		marker, err = os.ReadFile(filepath.Join(dir, storedMarker))
 	}
-	return out, nil
+	if err != nil || strings.TrimSpace(string(marker)) != r.ExportID {
+		wrong = errors.Join(wrong, bad(filepath.Join(dir, Marker), "the marker of export %s is missing: it was not written to its end", r.ExportID))
+	}
+	return out, wrong
 }
 
 // checkManifest checks a manifest and every file that it lists.
@@ -100,15 +106,20 @@ func checkManifest(path string) ([]Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Checked
+	return checkFiles(filepath.Dir(path), r)
+}
+
+// checkFiles checks every file of a manifest; the error names all that are not sound.
+func checkFiles(dir string, r *Report) (out []Checked, err error) {
 	for i := range r.Files {
-		c, err := checkFile(filepath.Join(filepath.Dir(path), r.Files[i].Name), r)
-		if err != nil {
-			return out, err
+		c, wrong := checkFile(filepath.Join(dir, r.Files[i].Name), r)
+		if wrong != nil {
+			err = errors.Join(err, wrong)
+			continue
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out, err
 }
 
 func readManifest(path string) (*Report, error) {
@@ -290,12 +301,29 @@ func kindOf(f parquet.Field) string {
 	return out
 }
 
+// rewardsOf are the values that a column of rewards may hold, beside null (Score); only
+// gates.parquet has columns of these names.
+var rewardsOf = map[string][]float64{
+	"r_update": {rewardRight, rewardWrong},
+	"r_exit":   exitRewards(),
+	"r_format": {0, 1},
+}
+
+func exitRewards() (out []float64) {
+	for _, o := range []labels.Outcome{labels.Early, labels.Exact, labels.Late} {
+		if r, ok := o.Reward(); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // readPages decodes every page: a damaged one fails here and not in a trainer.
 func readPages(path string, pf *parquet.File) (err error) {
 	columns := pf.Schema().Columns()
 	for n, g := range pf.RowGroups() {
 		for i, chunk := range g.ColumnChunks() {
-			if err := readChunk(chunk); err != nil {
+			if err := readChunk(chunk, rewardsOf[strings.Join(columns[i], ".")]); err != nil {
 				return bad(path, "column %s, row group %d: %v", strings.Join(columns[i], "."), n, err)
 			}
 		}
@@ -303,7 +331,9 @@ func readPages(path string, pf *parquet.File) (err error) {
 	return nil
 }
 
-func readChunk(c parquet.ColumnChunk) (err error) {
+// readChunk reads a column of a row group; its values must be among allowed, where that is
+// not nil.
+func readChunk(c parquet.ColumnChunk, allowed []float64) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // a decoder met bytes that no encoder writes
 			err = fmt.Errorf("%v", p)
@@ -321,10 +351,35 @@ func readChunk(c parquet.ColumnChunk) (err error) {
 			return err
 		}
 		values += p.NumValues()
+		if allowed != nil {
+			err = among(p, allowed)
+		}
 		parquet.Release(p)
+		if err != nil {
+			return err
+		}
 	}
 	if values != c.NumValues() {
 		return fmt.Errorf("%d values, the footer says %d", values, c.NumValues())
 	}
 	return nil
+}
+
+// among reports a value of a page of doubles that is not allowed.
+func among(p parquet.Page, allowed []float64) error {
+	var some [256]parquet.Value
+	for r := p.Values(); ; {
+		n, err := r.ReadValues(some[:])
+		for _, v := range some[:n] {
+			if !v.IsNull() && !slices.Contains(allowed, v.Double()) {
+				return fmt.Errorf("a value is %v, none of %v", v.Double(), allowed)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

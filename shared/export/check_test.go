@@ -3,8 +3,10 @@ package export_test
 import (
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +108,18 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	whole := contents(t, dir)
+	stored := t.TempDir() // as the store on the disk has them
+	for n, b := range whole {
+		if n == export.Marker {
+			n += "%"
+		}
+		if err := os.WriteFile(filepath.Join(stored, n), []byte(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := export.CheckPath(stored); err != nil || len(got) != len(r.Files) {
+		t.Errorf("in the store's folder: %d files, %v", len(got), err)
+	}
 	// spoil copies the export, changes one file, and checks path, "" for the folder.
 	spoil := func(name string, change func([]byte) []byte, path string) error {
 		to := t.TempDir()
@@ -213,6 +227,51 @@ func TestCheckColumns(t *testing.T) {
 		}
 		if _, err := export.CheckPath(path); !fault.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCheckRewards: a reward that none can be is found without a manifest too.
+func TestCheckRewards(t *testing.T) {
+	t.Parallel()
+	num := func(v float64) *float64 { return &v }
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	for want, row := range map[string]export.GateRow{
+		"":                {RUpdate: num(-1), RExit: num(-0.75), RFormat: num(0)},
+		"column r_update": {RUpdate: num(7)},
+		"column r_exit":   {RExit: num(0.5)},
+		"column r_format": {RFormat: num(math.NaN())},
+	} {
+		rows := slices.Repeat([]export.GateRow{{}, {RUpdate: num(1), RExit: num(0), RFormat: num(1)}, {RExit: num(-0.5)}}, 200)
+		if err := parquet.WriteFile(path, append(rows, row), meta(export.Gates)...); err != nil {
+			t.Fatal(err)
+		}
+		_, err := export.CheckPath(path)
+		if want == "" && err != nil || want != "" && (!fault.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCheckNamesAll: every file that is not sound is named, beside those that are.
+func TestCheckNamesAll(t *testing.T) {
+	t.Parallel()
+	dir, r := labelled(t)
+	for _, name := range []string{export.SFT, export.KTO} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("PAR1 this is no file PAR1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, export.Marker)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := export.CheckPath(dir)
+	if !fault.Is(err, fault.Corrupt) || len(got) != len(r.Files)-2 {
+		t.Fatalf("%d files are sound, %v", len(got), err)
+	}
+	for _, name := range []string{export.SFT, export.KTO, export.Marker} {
+		if !strings.Contains(err.Error(), filepath.Join(dir, name)+": ") {
+			t.Errorf("%s is not named: %v", name, err)
 		}
 	}
 }

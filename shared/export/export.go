@@ -109,7 +109,7 @@ type Report struct {
 	Erasures []Erasures `json:"erasures"` // what was erased before it was read
 	Rules    string     `json:"redact_rules"`
 
-	Gates        int            `json:"gates"`        // decisions of the runs that were asked for, in files or not
+	Gates        int            `json:"gates"`        // decisions of the runs, and of the split, that were asked for, in files or not
 	Trajectories int            `json:"trajectories"` // of them
 	Excluded     map[string]int `json:"excluded"`     // rows of gates.parquet by the reason in their column `excluded`
 	Absent       map[string]int `json:"absent"`       // decisions that are in no file, by reason

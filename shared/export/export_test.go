@@ -284,8 +284,8 @@ func TestSplits(t *testing.T) {
 	}
 	for _, s := range export.Splits {
 		dir, r := write(t, w, export.Options{Split: s})
-		if got := len(ids(t, dir)); got != n[s] || r.Absent["other_split"] != 24-n[s] {
-			t.Errorf("split %s: %d rows, want %d; absent %v", s, got, n[s], r.Absent)
+		if got := len(ids(t, dir)); got != n[s] || r.Gates != n[s] || r.Trajectories != n[s] || r.Absent["other_split"] != 24-n[s] {
+			t.Errorf("split %s: %d rows, the manifest says %d of %d runs, want %d; absent %v", s, got, r.Gates, r.Trajectories, n[s], r.Absent)
 		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 	exPending   = "pending"          // not decided yet
 	exSettled   = "nothing_asked"    // empty, Mneme's own words, or nothing that may be evidence
 	exWording   = "unknown_wording"  // a prompt version that this program does not have
+	exKnown     = "nothing_new"      // the built-in policy found what helps, and knew it
 
 	skipNoLabel   = "no_label"       // nobody said what is right
 	skipDisagrees = "disagrees"      // the label says otherwise
@@ -301,6 +302,11 @@ func (w *writing) trajectory(ctx context.Context, p *project, stream string, t *
 	if len(t.turns) == 0 {
 		return nil
 	}
+	split := splitOf(p.name, t.turns[0].g.QueryID) // a stream is of one question
+	if w.o.Split != "" && split != w.o.Split {
+		w.absent(absentSplit, len(t.turns))
+		return nil
+	}
 	w.report.Gates += len(t.turns)
 	w.report.Trajectories++
 	roll, err := w.e.rollout(ctx, p.name, stream, t, said)
@@ -327,12 +333,6 @@ func (w *writing) trajectory(ctx context.Context, p *project, stream string, t *
 		}
 	}
 	for i := range t.turns {
-		u := &t.turns[i]
-		split := splitOf(p.name, u.g.QueryID)
-		if w.o.Split != "" && split != w.o.Split {
-			w.absent(absentSplit, 1)
-			continue
-		}
 		if err := ctx.Err(); err != nil {
 			return fault.As(fault.Unavailable, err)
 		}
@@ -384,6 +384,8 @@ func excludedOf(g *memory.Gate, asked bool) string {
 		return exFormat
 	case g.Pending:
 		return exPending
+	case g.Model == "" && g.ReasonCode == nothingNew:
+		return exKnown
 	}
 	return ""
 }

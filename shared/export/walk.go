@@ -196,6 +196,11 @@ func remembers(rs []eventlog.Record) bool {
 // settledCodes are of steps about which nothing was asked: there was nothing to show.
 var settledCodes = map[string]bool{"empty": true, "derived": true}
 
+// nothingNew is of a step at which the built-in policy picked what helps and left its gate
+// closed, as the memory holds it. The prompt asks whether the section holds such facts, so
+// that neither answer is what the gate meant and the question's own at once.
+const nothingNew = "nothing_new"
+
 // refusedCodes are of replies that could be read and were refused for what they said.
 var refusedCodes = map[string]bool{gru.ReasonForgets: true, gru.ReasonLeak: true}
 

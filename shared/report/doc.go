@@ -13,7 +13,7 @@
 //	{"project":"shop","stream":"limits@1f2e3d4c","query_id":"limits","figures":{"steps":29,"open":8,…},
 //	 "memory":{"budget_tokens":1024,"points":[{"t":1,"steps":1,"min":0,"max":0,"last":0,"open":0,"bad":0}]},
 //	 "gates":[{"who":"gate","update_rate":0.28,"labelled":{"both":3,…},"precision":0.43,…},{"who":"always_yes",…},{"who":"always_no",…}],
-//	 "labels":{"steps":29,"evidence":4,"by_kind":{"human":29}},"exits":{"early":0,"exact":1,"late":2,…}}
+//	 "labels":{"decided":29,"steps":29,"evidence":4,"by_kind":{"human":29}},"exits":{"early":0,"exact":1,"late":2,…}}
 //
 // WriteSVG draws the memory over the steps, WriteHTML the whole report as one page that
 // loads nothing.

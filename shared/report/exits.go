@@ -40,6 +40,9 @@ func (e *Exits) close() {
 		early, _ := labels.Early.Reward()
 		late, _ := labels.Late.Reward()
 		r := (early*float64(e.Early) + late*float64(e.Late)) / float64(n)
+		if r == 0 {
+			r = 0 // and not -0, which no early and no late part make
+		}
 		e.Reward = &r
 	}
 }

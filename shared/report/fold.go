@@ -32,7 +32,8 @@ type Stream struct {
 
 // Labelled says what the labels are that the figures rest on.
 type Labelled struct {
-	Steps    int            `json:"steps"`    // decided ones with a label
+	Decided  int            `json:"decided"`  // steps that decided about a piece that may be evidence: what Gate.UpdateRate is of
+	Steps    int            `json:"steps"`    // of them, with a label
 	Evidence int            `json:"evidence"` // of them, labelled as evidence
 	ByKind   map[string]int `json:"by_kind"`  // human | model | rule: whose label counts
 	// Untrusted are the judges among them that do not agree with the people well
@@ -329,7 +330,7 @@ func (f *Fold) Close(cut map[memory.SHA][]memory.Chunk, trusted func(labels.Judg
 			doubted[s.judge.Name()] = true
 		}
 	}
-	out.Labels.Steps, out.Labels.Evidence = table.N(), table.Both+table.OnlyA
+	out.Labels.Decided, out.Labels.Steps, out.Labels.Evidence = decided, table.N(), table.Both+table.OnlyA
 	out.Labels.Untrusted = append(out.Labels.Untrusted, slices.Sorted(maps.Keys(doubted))...)
 	out.Gates = gatesOf(decided, open, table)
 	for i := range f.parts {

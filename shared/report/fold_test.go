@@ -134,11 +134,14 @@ func TestGates(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if diff := cmp.Diff(report.Labelled{Steps: 6, Evidence: 4, ByKind: map[string]int{"human": 5, "model": 1}, Untrusted: []string{}}, got.Labels); diff != "" {
+	if diff := cmp.Diff(report.Labelled{Decided: 7, Steps: 6, Evidence: 4, ByKind: map[string]int{"human": 5, "model": 1}, Untrusted: []string{}}, got.Labels); diff != "" {
 		t.Error(diff)
 	}
 	if !strings.Contains(got.Labels.Text(), "6 steps are labelled (5 by a person, 1 by a model), 4 as evidence") {
 		t.Error(got.Labels.Text())
+	}
+	if s := got.Bases(); !strings.Contains(s, fmt.Sprintf("of all %d steps; open, of the 7 that", got.Figures.Steps)) || !strings.Contains(s, "of the 6 of these with a label") {
+		t.Error(s)
 	}
 	w.says(2, memory.LabelRule, "r", " n")
 	if l := w.report(report.Options{}).Labels; !cmp.Equal(l.Untrusted, []string{"rules"}) || !strings.Contains(l.Text(), "not trusted: rules") {
@@ -166,6 +169,27 @@ func TestGatesWithoutLabels(t *testing.T) {
 	none := report.New(stream, nil, report.Options{}).Close(nil, nil)
 	if none.Gates[0].UpdateRate != 0 || none.Figures.Steps != 0 {
 		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+// TestNoSign: a mean of nothing and what rounds to it have no sign.
+func TestNoSign(t *testing.T) {
+	t.Parallel()
+	var w world
+	w.part(1, "oe", false)
+	w.says(1, memory.LabelHuman, "ada", "ny")
+	e := w.report(report.Options{}).Exits
+	if s := e.Text(); e.Exact != 1 || !strings.HasSuffix(s, "mean r_exit 0.00") {
+		t.Error(s)
+	}
+	if b, err := json.Marshal(e); err != nil || !strings.Contains(string(b), `"r_exit":0}`) {
+		t.Errorf("%v %s", err, b)
+	}
+	if s := (report.Exits{Reward: ref(-.004)}).Text(); !strings.HasSuffix(s, "mean r_exit 0.00") {
+		t.Error(s)
+	}
+	if s := report.MaybeText(ref(-.004)); s != "0.00" {
+		t.Error(s)
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 // that precision, recall, F1 and Matthews' coefficient stand here.
 type Gate struct {
 	Who         string      `json:"who"`
-	UpdateRate  float64     `json:"update_rate"` // over all decided steps, [0,1]
+	UpdateRate  float64     `json:"update_rate"` // over all decided steps (Labelled.Decided), [0,1]
 	Labelled    agree.Table `json:"labelled"`    // first the labels, second the gate
 	Precision   *float64    `json:"precision"`   // null where the gate opened at no labelled step
 	PrecisionCI [2]float64  `json:"precision_ci"`

@@ -33,9 +33,10 @@ td,th{padding:.15rem .8rem .15rem 0;text-align:left;border-bottom:1px solid var(
 <tr><th>latency</th><td>p50 {{f0 .LatencyP50}} ms, p95 {{f0 .LatencyP95}} ms a step</td></tr>
 <tr><th>cost</th><td>${{printf "%.4f" .USD}}; a kept memory ${{printf "%.4f" .USDPerKept}} ({{.Kept}} kept)</td></tr>
 </table>{{end}}
-<table><tr><th></th><th>update rate</th><th>precision</th><th>recall</th><th>F1</th><th>MCC</th><th>mean r_update</th></tr>
+<table><tr><th></th><th>open</th><th>precision</th><th>recall</th><th>F1</th><th>MCC</th><th>mean r_update</th></tr>
 {{range .Gates}}<tr><td>{{who .Who}}</td><td>{{f3 .UpdateRate}}</td><td>{{share .Precision .PrecisionCI}}</td><td>{{share .Recall .RecallCI}}</td><td>{{maybe .F1}}</td><td>{{maybe .MCC}}</td><td>{{maybe .Reward}}</td></tr>
 {{end}}</table>
+<p class="soft">{{bases .}}</p>
 <p class="soft">{{against .Labels}}</p>
 {{if .Labels.Steps}}<p>{{exits .Exits}}</p>{{end}}
 {{end}}<p class="soft">Intervals are of 95 %. mem label says of chunks whether they hold evidence.</p>
@@ -43,7 +44,7 @@ td,th{padding:.15rem .8rem .15rem 0;text-align:left;border-bottom:1px solid var(
 `
 
 var page = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
-	"by": func(s Stream) string { return s.By() }, "panel": func(s Stream) panel { return panelOf(&s, 0) }, "who": WhoText, "against": Labelled.Text, "exits": Exits.Text,
+	"by": func(s Stream) string { return s.By() }, "bases": func(s Stream) string { return s.Bases() }, "panel": func(s Stream) panel { return panelOf(&s, 0) }, "who": WhoText, "against": Labelled.Text, "exits": Exits.Text,
 	"f0": func(v float64) string { return fmt.Sprintf("%.0f", v) }, "f3": func(v float64) string { return fmt.Sprintf("%.3f", v) },
 	"share": ShareText, "maybe": MaybeText,
 }).Parse(pageText)).Parse(panelText))
@@ -65,6 +66,15 @@ func (s *Stream) By() string {
 	return strings.Join(s.Models, ", ")
 }
 
+// Bases says of which steps the shares are.
+func (s *Stream) Bases() string {
+	out := fmt.Sprintf("the update rate is of all %d steps; open, of the %d that decided about a piece that may be evidence", s.Figures.Steps, s.Labels.Decided)
+	if n := s.Labels.Steps; n > 0 {
+		out += fmt.Sprintf("; precision to r_update, of the %d of these with a label", n)
+	}
+	return out
+}
+
 // WhoText is who decides in a row of Gates, for people.
 func WhoText(who string) string {
 	switch who {
@@ -83,7 +93,15 @@ func ShareText(v *float64, ci [2]float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", *v, ci[0], ci[1])
+	return fmt.Sprintf("%s [%s, %s]", two(*v), two(ci[0]), two(ci[1]))
+}
+
+// two is a figure with two digits; what is next to nothing has no sign.
+func two(v float64) string {
+	if s := fmt.Sprintf("%.2f", v); s != "-0.00" {
+		return s
+	}
+	return "0.00"
 }
 
 // MaybeText is a figure; "-" where it is not defined.
@@ -91,7 +109,7 @@ func MaybeText(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", *v)
+	return two(*v)
 }
 
 // Text says which labels the figures rest on.
@@ -120,7 +138,7 @@ func (e Exits) Text() string {
 	}
 	s += fmt.Sprintf("; without evidence %d, not known %d", e.NoEvidence, e.NotKnown)
 	if e.Reward != nil {
-		s += fmt.Sprintf("; mean r_exit %.2f", *e.Reward)
+		s += "; mean r_exit " + two(*e.Reward)
 	}
 	return s
 }

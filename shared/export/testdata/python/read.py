@@ -103,7 +103,8 @@ if any(f["name"] == "verl_rl.parquet" for f in manifest["files"]):
         truth = r["reward_model"]["ground_truth"]
         same("evidence", r["extra_info"]["evidence"], truth == ["yes"])
         for check in ("yes", "no"):
-            got = compute_score(r["data_source"], f"<think>\nx\n</think>\n<check>{check}</check>\n<next>end</next>", truth, r["extra_info"])
+            update = "<update>m</update>\n" if r["extra_info"]["call"] == "decide" else ""
+            got = compute_score(r["data_source"], f"<think>\nx\n</think>\n<check>{check}</check>\n{update}<next>end</next>", truth, r["extra_info"])
             same("reward", got, {"score": 2.0, "r_update": 1.0, "r_format": 1.0} if [check] == truth else {"score": 0.0, "r_update": -1.0, "r_format": 1.0})
-        same("reward of no answer", compute_score(r["data_source"], "Well.", truth)["score"], -1.0)
+        same("reward of no answer", compute_score(r["data_source"], "Well.", truth, r["extra_info"])["score"], -1.0)
 print(f"read {len(manifest['files'])} files")
