@@ -663,8 +663,8 @@ func (im *importing) send(ctx context.Context) error {
 	return nil
 }
 
-// shown is a chunk's text for a terminal: what would move the cursor, hide or turn
-// words stands there as a sign.
+// shown is a text of a transcript as people read it, on a terminal or through a pipe:
+// what would move the cursor, hide or turn words stands there as a sign.
 func shown(text string) string {
 	var b bytes.Buffer
 	for _, r := range text {
