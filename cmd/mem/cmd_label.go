@@ -428,6 +428,11 @@ export is refused, unless --untrusted says to write them all the same, or --kind
 			if f.format != labels.JSONL && f.format != labels.CSV {
 				return usageError{fmt.Errorf("--format is jsonl or csv, not %q", f.format)}
 			}
+			switch f.kind {
+			case "", memory.LabelHuman, memory.LabelModel, memory.LabelRule:
+			default:
+				return usageError{fmt.Errorf("--kind is %s, %s or %s, not %q", memory.LabelHuman, memory.LabelModel, memory.LabelRule, f.kind)}
+			}
 			return a.labelExport(c.Context(), f)
 		},
 	}
