@@ -71,6 +71,7 @@ type Options struct {
 	Budget func(project string) cost.Budget                                // of the gate; none by default
 	Picked func(ctx context.Context, project string, p *models.Pick) (*gate.Models, error)
 	Picks  models.Config // what a request may pick from
+	Plan   func(project string, p *models.Pick) *gate.Plan
 	// EmbedBudget is embed's; none by default. A million tokens cost a dollar.
 	EmbedBudget func(project string) cost.Budget
 	Embedder    llm.Embedder
@@ -199,7 +200,7 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	w.Gate, err = gate.New(gate.Config{
-		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Picked: o.Picked, Pick: o.Picks.Pick, Budget: o.Budget, Count: o.Count,
+		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Policy: o.Policy, Models: o.Models, Picked: o.Picked, Pick: o.Picks.Pick, Plan: o.Plan, Budget: o.Budget, Count: o.Count,
 		Publish: w.publish, Lease: o.Lease, Slice: o.Slice, Now: o.Now,
 	})
 	must(err)

@@ -434,6 +434,11 @@ export is refused, unless --untrusted says to write them all the same, or --kind
 			if f.format != labels.JSONL && f.format != labels.CSV {
 				return usageError{fmt.Errorf("--format is jsonl or csv, not %q", f.format)}
 			}
+			switch f.kind {
+			case "", memory.LabelHuman, memory.LabelModel, memory.LabelRule:
+			default:
+				return usageError{fmt.Errorf("--kind is %s, %s or %s, not %q", memory.LabelHuman, memory.LabelModel, memory.LabelRule, f.kind)}
+			}
 			return a.labelExport(c.Context(), f)
 		},
 	}
@@ -669,8 +674,8 @@ func (im *importing) send(ctx context.Context) error {
 	return nil
 }
 
-// shown is a chunk's text for a terminal: what would move the cursor, hide or turn
-// words stands there as a sign.
+// shown is a text of a transcript as people read it, on a terminal or through a pipe:
+// what would move the cursor, hide or turn words stands there as a sign.
 func shown(text string) string {
 	var b bytes.Buffer
 	for _, r := range text {

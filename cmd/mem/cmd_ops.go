@@ -105,6 +105,10 @@ func (a *app) printDerivedFilter(d *gate.DerivedFilter) {
 		}
 		fmt.Fprintf(a.out, "derived filter, %s: %d statements in the log; %d texts given out (%s), fed back in %d forms to %d questions: %d new evidence\n",
 			r.Project, r.Statements, total, strings.Join(kinds, ", "), r.Fed, r.Streams, r.Evidence)
+		if len(r.ByModel) > 0 {
+			fmt.Fprintf(a.out, "  a model decides %s: %d of the forms would reach it unmarked, and what it would keep is not known before; once it has, a statement that is a memory's own text is named here as a problem\n",
+				strings.Join(r.ByModel, ", "), r.Unmarked)
+		}
 		for _, p := range r.Problems {
 			fmt.Fprintln(a.out, "problem:", p)
 		}

@@ -108,7 +108,7 @@ func (a *app) printAnswer(ans query.Answer) {
 			head += " " + r.QueryID
 		}
 		summary := r.Level == memory.L1 || r.Level == memory.L2
-		text := indent(r.Text, "   ")
+		text := indent(shown(r.Text), "   ")
 		if summary {
 			text = fmt.Sprintf("the memory of %q says, nearest first:", r.QueryID)
 			if r.Level == memory.L2 {
@@ -125,10 +125,10 @@ func (a *app) printAnswer(ans query.Answer) {
 				break
 			}
 			if summary {
-				fmt.Fprintf(a.out, "   “%s”\n", indent(c.Quote, "   "))
+				fmt.Fprintf(a.out, "   “%s”\n", indent(shown(c.Quote), "   "))
 			}
 			who := strings.TrimSpace(string(c.Role) + " " + age(c.Time))
-			fmt.Fprintf(a.out, "   └ %s bytes %d-%d (%s)\n", c.Object, c.Start, c.End, who)
+			fmt.Fprintf(a.out, "   └ %s bytes %d-%d (%s)\n", shown(c.Object), c.Start, c.End, who)
 		}
 		if summary {
 			fmt.Fprintf(a.out, "   %s · %s · score %.2f · %s\n", head, r.Project, r.Score, r.Reason)

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/guptarohit/asciigraph"
@@ -253,11 +255,17 @@ func sparkline(m report.Series, n int) string {
 	return b.String()
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file whole or not at all. Its errors name the path that was
+// asked for, and not the file beside it that takes its place at the end.
 func writeFile(path string, write func(io.Writer) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = writeFault(path, err)
+		}
+	}()
 	f, err := os.CreateTemp(filepath.Dir(path), ".mem-*")
 	if err != nil {
-		return fault.At(fault.Invalid, path, "", "%v", err)
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -268,4 +276,26 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// writeFault says what is wrong with a file that can not be written.
+func writeFault(path string, err error) error {
+	cause := err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		cause = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		cause = e.Err
+	} else {
+		return err // what gave the bytes, not the file
+	}
+	kind, hint := fault.Unavailable, "free some space, or name another file"
+	switch {
+	case errors.Is(cause, fs.ErrNotExist):
+		kind, hint = fault.Invalid, "make its folder first, or name another"
+	case errors.Is(cause, fs.ErrPermission):
+		kind, hint = fault.Invalid, "name a file in a folder that you may write to"
+	case errors.Is(cause, fs.ErrExist), errors.Is(cause, syscall.EISDIR), errors.Is(cause, syscall.ENOTDIR):
+		kind, hint = fault.Invalid, "name a file in a folder"
+	}
+	return fault.At(kind, path, hint, "can not be written: %v", cause)
 }

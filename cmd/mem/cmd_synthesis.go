@@ -113,7 +113,7 @@ func (a *app) printSynthesis(s query.Synthesis) {
 	}
 	defer a.own()()
 	for _, l := range s.Lines {
-		fmt.Fprintf(a.out, "- %s\n", l.Text)
+		fmt.Fprintf(a.out, "- %s\n", shown(l.Text))
 		var of []string
 		for _, m := range l.Memories {
 			of = append(of, m.QueryID)
@@ -123,7 +123,7 @@ func (a *app) printSynthesis(s query.Synthesis) {
 				fmt.Fprintf(a.out, "  … and %d more\n", len(l.Citations)-i)
 				break
 			}
-			fmt.Fprintf(a.out, "  └ %s · %s bytes %d-%d (%s)\n", strings.Join(of, ", "), c.Object, c.Start, c.End, strings.TrimSpace(string(c.Role)+" "+age(c.Time)))
+			fmt.Fprintf(a.out, "  └ %s · %s bytes %d-%d (%s)\n", strings.Join(of, ", "), shown(c.Object), c.Start, c.End, strings.TrimSpace(string(c.Role)+" "+age(c.Time)))
 		}
 	}
 }

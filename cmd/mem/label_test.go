@@ -93,6 +93,15 @@ func TestLabels(t *testing.T) {
 	if out, code := s.mem("label", "export"); code != 1 || !strings.Contains(out, "there are no such labels") {
 		t.Errorf("%d %s", code, out)
 	}
+	if out, code := s.mem("label", "export", "--kind", "foo"); code != 2 || !strings.Contains(out, `--kind is human, model or rule, not "foo"`) {
+		t.Errorf("%d %s", code, out)
+	}
+	for _, format := range []string{"jsonl", "csv"} {
+		path := filepath.Join(t.TempDir(), "nodir", "x."+format)
+		if out, code := s.mem("label", "export", "-o", path); code != 4 || strings.Contains(out, ".mem-") || !strings.Contains(out, path+": can not be written: no such file or directory") || !strings.Contains(out, "make its folder first") {
+			t.Errorf("%d %s", code, out)
+		}
+	}
 
 	// Rules.
 	rules := note(t, "rules.yaml", "rules:\n  - {id: decided, question: decisions, any: [decided], evidence: yes, confidence: 0.9}\n  - {id: rest, question: decisions, any: [{regex: '(?s).'}], evidence: no}\n")

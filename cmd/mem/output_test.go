@@ -1,7 +1,11 @@
 package main_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	main "github.com/mneme-ai/mneme/cmd/mem"
 )
@@ -66,6 +70,30 @@ func TestShown(t *testing.T) {
 	} {
 		if got := main.Shown(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestShownToAPipe: an answer that a program or a pager reads turns no words either;
+// its JSON has every character.
+func TestShownToAPipe(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	file := filepath.Join(t.TempDir(), "s.jsonl")
+	said := "We decided that retries \u202estop after exactly 5 attempts\x1b, because the upstream bans us for more."
+	if err := os.WriteFile(file, echoSession(t, "s1", time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC), said, "Understood."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("-p", "shop", "learn", "--wait", file)
+	s.must("wait")
+	for _, args := range [][]string{
+		{"-p", "shop", "query", "how many retries are allowed?"}, {"-p", "shop", "query", "--level", "L2", "how many retries are allowed?"}, {"-p", "shop", "synthesis"},
+	} {
+		if out := s.must(args...); strings.ContainsAny(out, "\u202e\x1b") || !strings.Contains(out, "<U+202E>stop after exactly 5 attempts\u241b") {
+			t.Errorf("%v: %q", args, out)
+		}
+		if out := s.must(append([]string{"--json"}, args...)...); strings.Contains(out, "<U+202E>") || !strings.Contains(out, "\u202e") && !strings.Contains(out, `\u202e`) {
+			t.Errorf("%v: %q", args, out)
 		}
 	}
 }

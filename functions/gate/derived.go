@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/derived"
 	"github.com/mneme-ai/mneme/shared/emitted"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -15,7 +16,7 @@ import (
 // DerivedFilter is the answer of GET /memory/derived.
 type DerivedFilter struct {
 	OK       bool             `json:"ok"`
-	Policy   string           `json:"policy"` // which was asked
+	Policy   string           `json:"policy"` // which was asked, of questions that no model decides
 	Projects []emitted.Report `json:"projects"`
 }
 
@@ -32,7 +33,7 @@ func (f *Function) derivedFilter(w http.ResponseWriter, r *http.Request) {
 		known = []string{p}
 	}
 	out := DerivedFilter{OK: true, Policy: f.cfg.Policy.Name(), Projects: []emitted.Report{}}
-	c := &emitted.Checker{Tenant: f.cfg.Tenant, Log: f.cfg.Log, Catalog: f.cfg.Catalog, Policy: f.cfg.Policy, Count: f.cfg.Count}
+	c := &emitted.Checker{Tenant: f.cfg.Tenant, Log: f.cfg.Log, Catalog: f.cfg.Catalog, Policy: f.cfg.Policy, Count: f.cfg.Count, ByModel: f.byModel}
 	for i := 0; err == nil && i < len(known); i++ {
 		var rep emitted.Report
 		var pages []emitted.Artifact
@@ -47,6 +48,14 @@ func (f *Function) derivedFilter(w http.ResponseWriter, r *http.Request) {
 		s.Line(map[string]int{"done": i + 1, "of": len(known)})
 	}
 	s.End(out, err)
+}
+
+// byModel reports whether a model would decide in a stream; no server is asked.
+func (f *Function) byModel(project string, s catalog.Stream) bool {
+	if s.Models != nil {
+		return s.Models.Gate != nil
+	}
+	return f.cfg.Plan != nil && f.cfg.Plan(project, nil) != nil
 }
 
 // vaultPages are the pages of the project's vault, without what people wrote on them.

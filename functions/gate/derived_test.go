@@ -1,7 +1,10 @@
 package gate_test
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,9 @@ import (
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
+	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/models"
 )
 
 var derivedDay = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
@@ -166,6 +171,108 @@ func TestDerivedFilterFinds(t *testing.T) {
 	}
 	if found != 6 { // three facts, two questions
 		t.Errorf("%d statements of the log are named, want 6: %q", found, filtered(w).Projects[0].Problems)
+	}
+}
+
+var evidLine = regexp.MustCompile(`EVID [^\[\n]*`)
+
+// copying is a model that opens the gate for every line with EVID and copies it into
+// its memory, whoever says it.
+func copying() *scripted {
+	return &scripted{answer: func(_ int, r llm.ChatRequest) (llm.ChatReply, error) {
+		var v gru.Verdict
+		for _, l := range evidLine.FindAllString(section.FindStringSubmatch(r.User)[1], -1) {
+			v.Update = true
+			v.Edits = append(v.Edits, gru.Edit{Text: "- " + strings.TrimSpace(l)})
+		}
+		if strings.Contains(r.System, "<check>") {
+			return says(r, v, gru.ShapeGate), nil
+		}
+		return says(r, v, gru.ShapeEdit), nil
+	}}
+}
+
+// recitals are the problems of the log that name a memory's own text, by either rule.
+func recitals(r emitted.Report) (out []string) {
+	for _, p := range r.Problems {
+		if strings.Contains(p, "is nothing but lines of a memory that was stated before") || strings.Contains(p, "is nothing but what the memory gave out") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// A model takes the memory's own text for evidence where nothing marks it. Nothing is
+// said of what it would do; what it did is named, in every question.
+func TestDerivedFilterOfModel(t *testing.T) {
+	t.Parallel()
+	m := copying()
+	w := modelWorldOf(t, functest.Options{
+		Models: modelOf(m, m),
+		Plan:   func(string, *models.Pick) *gate.Plan { return &gate.Plan{Model: gru.Model{Name: "small"}} },
+	})
+	w.Ask("shop", "decisions", "rules")
+	w.Learned("shop/a.md", []byte("# Facts\n\n- EVID we cap the queue at 500 items.\n- EVID the cache lives for 40 minutes.\n"))
+	stream := memory.StreamName("decisions", functest.Wording("decisions"))
+	text := func() string {
+		all := functest.Of[*memory.Memory](w.Records("shop", stream))
+		return all[len(all)-1].Text
+	}
+	given := text()
+	if n := len(memory.Lines(given)); n != 2 {
+		t.Fatalf("the memory has %d lines:\n%s", n, given)
+	}
+	asked := len(m.asked)
+	r := filtered(w).Projects[0]
+	if len(r.Problems) != 0 || r.Evidence != 0 || r.Streams != 0 || !slices.Equal(r.ByModel, []string{"decisions", "rules"}) || r.Unmarked == 0 || r.Unmarked >= r.Fed || len(m.asked) != asked {
+		t.Fatalf("before anything came back: %+v", r)
+	}
+	steps := []struct {
+		name string
+		key  string
+		body []byte
+		want int // more problems, of both questions
+	}{
+		{"the same document again", "a2.md", []byte("# Facts again\n\n* EVID we cap the queue at 500 items.\n* EVID the cache lives for 40 minutes.\n"), 0},
+		{"another person says a fact", "b.jsonl", functest.Session("s1", modelDay, functest.User("EVID we cap the queue at 500 items."), functest.Assistant("Noted.")), 0},
+		{"a new fact", "c.jsonl", functest.Session("s2", modelDay, functest.User("EVID a deploy takes two people."), functest.Assistant("Noted.")), 0},
+		{"the memory as a file", "back.md", []byte(given), 2},
+		{"a line of it without its id", "line.md", []byte("EVID the cache lives for 40 minutes.\n"), 2},
+		{"the memory with other signs, recited", "back.jsonl", functest.Session("s3", modelDay, functest.User("What do we know?"), functest.Assistant(strings.ReplaceAll(given, "EVID", "* EVID "))), 2},
+		{"a person's paste", "paste.jsonl", functest.Session("s4", modelDay, functest.User(given+"\n"), functest.Assistant("I see.")), 2},
+	}
+	have := 0
+	for _, st := range steps {
+		before := map[memory.SHA]bool{}
+		for _, e := range functest.Of[*memory.Evidence](w.Records("shop", stream)) {
+			before[e.Node] = true
+		}
+		w.Learned("shop/"+st.key, st.body)
+		all := functest.Of[*memory.Evidence](w.Records("shop", stream))
+		f := filtered(w)
+		got := recitals(f.Projects[0])
+		if len(got)-have != st.want || f.OK != (len(got) == 0) || len(got) != len(f.Projects[0].Problems) {
+			t.Fatalf("%s: %d problems more, want %d: %+v", st.name, len(got)-have, st.want, f)
+		}
+		have = len(got)
+		if st.want > 0 {
+			e := all[len(all)-1]
+			for _, e2 := range all {
+				if !before[e2.Node] && strings.Contains(e2.Text, "EVID") {
+					e = e2
+				}
+			}
+			if !slices.ContainsFunc(got, func(p string) bool {
+				return strings.HasPrefix(p, fmt.Sprintf("shop/%s step %d: evidence %s, said by %s,", stream, e.T, e.Node.Short(), e.Role))
+			}) {
+				t.Errorf("%s: step %d, %s is not named: %q", st.name, e.T, e.Node.Short(), got)
+			}
+		}
+	}
+	for _, p := range recitals(filtered(w).Projects[0]) {
+		if strings.Contains(p, "queue") {
+			t.Errorf("a problem holds text: %s", p)
+		}
 	}
 }
 

@@ -1,10 +1,13 @@
 package query_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mneme-ai/mneme/cmd/functest"
+	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/gru"
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
+	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/serve"
 	"github.com/mneme-ai/mneme/shared/skill"
@@ -382,6 +387,73 @@ func TestSkillLeavesToolsOut(t *testing.T) {
 	front, _, _ := strings.Cut(d.Text, "<!-- mneme:derived")
 	if len(d.LeftOut) != 0 || !strings.Contains(d.Text, "## Said by tools and pages, unverified\n\n- "+fridayFact) || strings.Contains(front, "Friday") {
 		t.Errorf("left out %v:\n%s", d.LeftOut, d.Text)
+	}
+}
+
+// notes is a model that adds the sentences with "limit" of what it reads to its memory,
+// in words of its own.
+type notes struct{}
+
+var (
+	noteSection = regexp.MustCompile(`(?s)<section>\n(.*)\n</section>`)
+	noteLimit   = regexp.MustCompile(`limit (?:of )?\w+ (?:at|is) \d+ MB`)
+)
+
+func (notes) Capabilities() llm.Capabilities { return llm.Capabilities{} }
+
+func (notes) Chat(_ context.Context, r llm.ChatRequest) (llm.ChatReply, error) {
+	var v gru.Verdict
+	for _, l := range noteLimit.FindAllString(noteSection.FindStringSubmatch(r.User)[1], -1) {
+		v.Update = true
+		v.Edits = append(v.Edits, gru.Edit{Text: strings.NewReplacer("limit of", "limit", " at ", " is ").Replace(l) + "."})
+	}
+	shape := gru.ShapeGate
+	if !strings.Contains(r.System, "<check>") {
+		shape = gru.ShapeEdit
+	}
+	text := v.Render(shape)
+	return llm.ChatReply{Content: text, FinishReason: "stop", PromptTokens: functest.Coarse(r.System) + functest.Coarse(r.User), CompletionTokens: functest.Coarse(text)}, nil
+}
+
+// A line that a model wrote names the chunk that it read, and in a synthesis the memory:
+// the skill names the evidence below.
+func TestSkillOfModel(t *testing.T) {
+	t.Parallel()
+	m := &gate.Models{
+		Model: gru.Model{Policy: "model/edit", Name: "small", Rewrite: "large", WindowTokens: 60_000, ReplyTokens: 2048, TokenFactor: 1, Sampling: memory.Sampling{TopP: 1, Seed: 7}},
+		Gate:  notes{}, Rewrite: notes{}, Cost: func(string, int, int) float64 { return 0 },
+	}
+	w := functest.New(t, functest.Options{
+		Count: functest.Coarse, Graph: indextest.NewGraph(), Lexical: indextest.NewLexical(),
+		Models: func(context.Context, string) (*gate.Models, error) { return m, nil },
+	})
+	up := w.AskUp("shop", false, "limits", "sizes")
+	said := map[string]string{}
+	for i, name := range []string{"alpha", "beta"} {
+		said[name] = fmt.Sprintf("We keep the limit of %s at %d MB.", name, 11+i)
+		id := fmt.Sprintf("s%d", i)
+		w.Learned("shop/"+id+".jsonl", functest.Session(id, skillDay.AddDate(0, 0, i), functest.User("Hello."), functest.User(said[name])))
+	}
+	node := func(question, name string) memory.SHA {
+		return memory.NodeID(functest.Tenant, "shop", memory.L0, memory.StreamName(question, functest.Wording(question)), memory.SumString(said[name]))
+	}
+	for from, questions := range map[string][]string{"shop/limits": {"limits"}, "shop": {"limits", "sizes"}} {
+		var d query.SkillDraft
+		w.Get("/memory/skills/_draft?from="+from, &d)
+		if len(d.Facts) != 2 {
+			t.Fatalf("%s: %+v\n%v", from, d, functest.Of[*memory.Memory](w.Records("shop", up)))
+		}
+		for i, f := range d.Facts {
+			name := []string{"alpha", "beta"}[i]
+			if f.Text != fmt.Sprintf("limit %s is %d MB.", name, 11+i) || f.Trust != memory.TrustUser ||
+				!slices.ContainsFunc(questions, func(q string) bool { return node(q, name) == f.Node }) ||
+				!strings.Contains(d.Text, "- "+f.Text+" ["+f.Node.Short()+"] [") {
+				t.Errorf("%s: %+v in\n%s", from, f, d.Text)
+			}
+			if i == 0 && from == "shop/limits" && (len(f.Nodes) != 2 || slices.Contains(f.Nodes, node("limits", "beta"))) {
+				t.Errorf("%s: of its chunk are %v", from, f.Nodes)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,8 @@
 //
 //   - of the log: no evidence stands in a turn that was recognised as derived, and none
 //     that no person said is nothing but words of its stream's own memory, by the rule of
-//     shared/derived, as the stream stood at that step;
+//     shared/derived, as the stream stood at that step; nor is any nothing but whole
+//     lines of the project's memories before (see recital.go);
 //   - of what stands now: every memory, every synthesis, every promoted skill and every
 //     draft that could be made, and what the caller adds (pages of the vault), is fed
 //     back as a file, as an assistant's message, as a tool's result and, where it carries
@@ -14,14 +15,17 @@
 // artifacts, never their text.
 //
 // The check of what stands now is the built-in policy's. Of a question that a model
-// decides it says what the readers take out before any model sees it, and what the
-// policy would do with the rest. A person who types what a memory says is not looked
-// at: a person's word is evidence.
+// decides it says how much the readers do not take out before the model sees it; what
+// the model would keep of that is known only when it was asked, and the check of the log
+// names it then. A person who types what a memory says is not looked at: a person's word
+// is evidence. One who pastes its lines with their source ids is.
 package emitted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
@@ -56,18 +60,22 @@ type Checker struct {
 	Catalog *catalog.Catalog
 	Policy  gru.Policy
 	Count   func(string) int // Qwen2.5 tokens
+	// ByModel reports whether a model decides in a stream; nil: none does anywhere.
+	ByModel func(project string, s catalog.Stream) bool
 }
 
 // Report is what a check of one project found.
 type Report struct {
 	Project    string         `json:"project"`
-	Statements int            `json:"statements"` // L0 of the log that were looked at
-	Unknown    int            `json:"unknown"`    // of them whose turn stands in no chunk record any more (scrubbed)
-	Artifacts  map[string]int `json:"artifacts"`  // by kind
-	Fed        int            `json:"fed"`        // artifacts times the forms in which they came back
-	Streams    int            `json:"streams"`    // questions that they were fed to
-	Derived    int            `json:"derived"`    // chunks that were recognised whole
-	Evidence   int            `json:"evidence"`   // statements that would be kept of them
+	Statements int            `json:"statements"`         // L0 of the log that were looked at
+	Unknown    int            `json:"unknown"`            // of them whose turn stands in no chunk record any more (scrubbed)
+	Artifacts  map[string]int `json:"artifacts"`          // by kind
+	Fed        int            `json:"fed"`                // artifacts times the forms in which they came back
+	Streams    int            `json:"streams"`            // questions that they were fed to, of those that the policy decides
+	Derived    int            `json:"derived"`            // chunks that were recognised whole
+	Evidence   int            `json:"evidence"`           // statements that would be kept of them
+	ByModel    []string       `json:"by_model,omitempty"` // questions that a model decides: nothing was fed to them
+	Unmarked   int            `json:"unmarked,omitempty"` // of Fed those of which a line reaches that model
 	Problems   []string       `json:"problems"`
 	Omitted    int            `json:"omitted,omitempty"` // problems past the first hundred
 }
@@ -114,8 +122,11 @@ func (c *Checker) logged(ctx context.Context, project string, r *Report) error {
 	if err != nil {
 		return err
 	}
+	// A synthesis comes behind the memories that it read.
+	slices.SortStableFunc(streams, func(a, b string) int { return cmp.Compare(above(a), above(b)) })
+	given := newGiven()
 	for _, stream := range streams {
-		s := said{c: c, project: project, stream: stream, parts: parts, report: r}
+		s := said{c: c, project: project, stream: stream, parts: parts, report: r, given: given}
 		for seg, err := range c.Log.Segments(ctx, project, stream, 0) {
 			if err != nil {
 				return err
@@ -127,7 +138,16 @@ func (c *Checker) logged(ctx context.Context, project string, r *Report) error {
 			}
 		}
 	}
+	given.name(r)
 	return nil
+}
+
+// above orders streams by the level of their memories.
+func above(stream string) int {
+	if memory.QueryID(stream) == memory.SynthesisID {
+		return 1
+	}
+	return 0
 }
 
 // said follows one stream.
@@ -137,11 +157,13 @@ type said struct {
 	stream  string
 	parts   map[int64]memory.SHA
 	report  *Report
+	given   *given
 
 	index        derived.Index
 	kept, passed int // statements and shingles before step t
 	shingles     int
 	t            int
+	admit        int64 // the newest part that was read
 
 	part   int64 // whose chunks are at hand
 	chunks []memory.Chunk
@@ -153,6 +175,7 @@ func (s *said) record(ctx context.Context, rec eventlog.Record) error {
 	switch rec := rec.(type) {
 	case *memory.Gate:
 		s.t, s.kept, s.passed = rec.T, s.index.Len(), s.shingles
+		s.admit = max(s.admit, rec.Admit)
 		for _, x := range rec.Shingles {
 			s.index.AddShingle(x)
 			s.shingles++
@@ -162,47 +185,59 @@ func (s *said) record(ctx context.Context, rec eventlog.Record) error {
 			return nil
 		}
 		s.report.Statements++
+		named := false
 		if rec.Restates == nil {
-			if err := s.look(ctx, rec); err != nil {
+			var err error
+			if named, err = s.look(ctx, rec); err != nil {
 				return err
 			}
 		}
+		s.given.evidence(s.at(rec), rec, named)
 		s.index.Add(rec.Text)
+	case *memory.Memory:
+		if rec.Erased == "" {
+			s.given.memory(rec, s.admit)
+		}
 	}
 	return nil
 }
 
-// look looks at one statement of step s.t.
-func (s *said) look(ctx context.Context, e *memory.Evidence) error {
+// at says which statement.
+func (s *said) at(e *memory.Evidence) string {
+	return fmt.Sprintf("%s/%s step %d: evidence %s", s.project, s.stream, s.t, e.Node.Short())
+}
+
+// look looks at one statement of step s.t, and reports whether it is a problem.
+func (s *said) look(ctx context.Context, e *memory.Evidence) (named bool, err error) {
 	turn, err := s.turn(ctx, e)
 	if err != nil {
-		return err
+		return false, err
 	}
-	at := fmt.Sprintf("%s/%s step %d: evidence %s", s.project, s.stream, s.t, e.Node.Short())
+	at := s.at(e)
 	switch {
 	case turn == nil:
 		s.report.Unknown++
-		return nil
+		return false, nil
 	case turn.Derived:
 		s.report.problem("%s stands in a turn that is derived", at)
-		return nil
+		return true, nil
 	case e.Role == memory.RoleUser:
-		return nil
+		return false, nil
 	}
 	if s.sha != e.Span.Chunk {
 		b, err := s.c.Log.Blob(ctx, s.project, e.Span.Chunk)
 		if fault.Is(err, fault.NotFound) {
 			s.report.Unknown++
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		s.sha, s.text = e.Span.Chunk, string(b)
 	}
 	if turn.End > len(s.text) || e.Span.ChunkEnd > turn.End || e.Span.ChunkStart < turn.Start {
 		s.report.Unknown++
-		return nil
+		return false, nil
 	}
 	whole := s.text[turn.Start:turn.End]
 	from, to := e.Span.ChunkStart-turn.Start, e.Span.ChunkEnd-turn.Start
@@ -217,8 +252,9 @@ func (s *said) look(ctx context.Context, e *memory.Evidence) error {
 	}
 	if strings.TrimFunc(string(left[from:to]), func(r rune) bool { return !wordy(r) }) == "" {
 		s.report.problem("%s, said by %s, is nothing but what the memory gave out", at, e.Role)
+		return true, nil
 	}
-	return nil
+	return false, nil
 }
 
 // turn is the turn that a statement stands in; nil where no chunk record of its part

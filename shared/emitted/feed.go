@@ -70,6 +70,10 @@ func (c *Checker) feed(ctx context.Context, project string, all []Artifact, r *R
 	}
 	var states []state
 	for _, s := range streams {
+		if c.ByModel != nil && c.ByModel(project, s) {
+			r.ByModel = append(r.ByModel, s.QueryID)
+			continue
+		}
 		cur, err := replay.Load(ctx, c.Log, project, s.Name)
 		if err != nil {
 			return err
@@ -92,6 +96,9 @@ func (c *Checker) feed(ctx context.Context, project string, all []Artifact, r *R
 				return err
 			}
 			r.Fed++
+			if len(r.ByModel) > 0 && reaches(chunks, a.Text) {
+				r.Unmarked++
+			}
 			for i := range chunks {
 				if chunks[i].Derived {
 					r.Derived++
@@ -107,6 +114,29 @@ func (c *Checker) feed(ctx context.Context, project string, all []Artifact, r *R
 		}
 	}
 	return nil
+}
+
+// reaches reports whether a line of text stands in a turn that was not recognised.
+func reaches(chunks []memory.Chunk, text string) bool {
+	own := map[string]bool{}
+	for _, l := range memory.Lines(text) {
+		if f := memory.Fact(l); strings.ContainsFunc(f, wordy) {
+			own[f] = true
+		}
+	}
+	for i := range chunks {
+		for _, t := range chunks[i].Turns {
+			if t.Derived {
+				continue
+			}
+			for _, l := range memory.Lines(chunks[i].Text[t.Start:t.End]) {
+				if own[memory.Fact(l)] {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // read cuts a text into chunks as learn does.

@@ -14,6 +14,7 @@ import (
 type Fact struct {
 	Text  string       `json:"text"`
 	Node  memory.SHA   `json:"node,omitempty"`  // the L0 node that it rests on; empty where a model's words name none
+	Nodes []memory.SHA `json:"nodes,omitempty"` // all of them, where a model's words rest on several; the nearest in words first
 	Trust memory.Trust `json:"trust,omitempty"` // of who said it; of a text without a node the lowest that the memory rests on
 	Group string       `json:"group,omitempty"` // at L2: the question whose memory says it
 }
@@ -182,6 +183,10 @@ var titles = []struct {
 	{"Said by tools and pages, unverified", lowTrust},
 }
 
+// maxNodes are the nodes that a line shows, as many as the source ids of a memory's
+// line. A chunk may hold dozens.
+const maxNodes = 4
+
 // body is the text. Its own sentences end in ":" and "?" and its titles are titles,
 // which no note is ever kept for (extractpolicy): where somebody takes the markers
 // away, nothing of the frame becomes evidence, and the facts carry their nodes.
@@ -196,8 +201,12 @@ func body(src Source, facts []Fact) string {
 	b.WriteString("Hold to these, of two that differ to the later one; the number behind each names its evidence:\n")
 	line := func(f Fact) {
 		b.WriteString("- " + inline(f.Text))
-		if f.Node != "" {
-			b.WriteString(" [" + f.Node.Short() + "]")
+		nodes := f.Nodes
+		if len(nodes) == 0 && f.Node != "" {
+			nodes = []memory.SHA{f.Node}
+		}
+		for _, n := range nodes[:min(len(nodes), maxNodes)] {
+			b.WriteString(" [" + n.Short() + "]")
 		}
 		b.WriteByte('\n')
 	}

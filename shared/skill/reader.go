@@ -1,10 +1,12 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/derived"
@@ -36,16 +38,17 @@ func (r *Reader) Source(ctx context.Context, project, question string) (Source, 
 	if err != nil {
 		return Source{}, err
 	}
-	said, m, err := r.statements(ctx, project, st)
+	below, err := r.statements(ctx, project, st)
 	if err != nil {
 		return Source{}, err
 	}
+	m := below.memory
 	if m == nil {
 		return Source{}, noMemory(project, question)
 	}
 	src := Source{Project: project, Question: question, Wording: st.Question, Level: memory.L1, Node: m.Node}
-	if src.Facts = verbatim(m, said); src.Facts == nil {
-		src.Facts = factsOf(m.Text, []map[memory.SHA]statement{said}, said.lowest(m.Parents))
+	if src.Facts = verbatim(m, below.said); src.Facts == nil {
+		src.Facts = factsOf(m.Text, []stream{below}, below.said.lowest(m.Parents))
 	}
 	return src, nil
 }
@@ -80,17 +83,24 @@ type statement struct {
 // said are the statements of a stream by their node.
 type said map[memory.SHA]statement
 
-// statements reads a stream's evidence and its present memory; nil where it has none.
-func (r *Reader) statements(ctx context.Context, project string, st catalog.Stream) (said, *memory.Memory, error) {
+// stream is what a question stream says that the lines of a memory rest on.
+type stream struct {
+	said   said
+	chunks map[string][]memory.SHA // nodes by the source id of a chunk that states them, the oldest first
+	read   []*memory.Memory        // of its memories those that a synthesis read
+	memory *memory.Memory          // the present one; nil where there is none
+}
+
+// statements reads a stream's evidence, its present memory, and those that are named.
+func (r *Reader) statements(ctx context.Context, project string, st catalog.Stream, read ...memory.SHA) (stream, error) {
 	c, err := replay.Load(ctx, r.log, project, st.Name)
 	if err != nil {
-		return nil, nil, err
+		return stream{}, err
 	}
-	out := said{}
-	var present *memory.Memory
+	out := stream{said: said{}, chunks: map[string][]memory.SHA{}}
 	for seg, err := range r.log.Segments(ctx, project, st.Name, 0) {
 		if err != nil {
-			return nil, nil, err
+			return stream{}, err
 		}
 		if seg.Header.Seq > c.Head.Seq {
 			break // appended since
@@ -102,17 +112,27 @@ func (r *Reader) statements(ctx context.Context, project string, st catalog.Stre
 					continue
 				}
 				// What a person said too is a person's word.
-				if old, ok := out[rec.Node]; !ok || weight(rec.Trust) < weight(old.trust) {
-					out[rec.Node] = statement{rec.Text, rec.Trust, st.QueryID}
+				if old, ok := out.said[rec.Node]; !ok || weight(rec.Trust) < weight(old.trust) {
+					out.said[rec.Node] = statement{rec.Text, rec.Trust, st.QueryID}
+				}
+				id := rec.Span.Chunk.Short()
+				if !slices.Contains(out.chunks[id], rec.Node) {
+					out.chunks[id] = append(out.chunks[id], rec.Node)
 				}
 			case *memory.Memory:
-				if rec.Node == c.State.MemoryNode && rec.Erased == "" {
-					present = rec
+				if rec.Erased != "" {
+					continue
+				}
+				if slices.Contains(read, rec.Node) {
+					out.read = append(out.read, rec)
+				}
+				if rec.Node == c.State.MemoryNode {
+					out.memory = rec
 				}
 			}
 		}
 	}
-	return out, present, nil
+	return out, nil
 }
 
 // weight orders trust, the highest first.
@@ -169,16 +189,17 @@ var (
 	idsEnd = regexp.MustCompile(`(?:[\s,;]*\[[0-9a-f]{8}\])+[\s.]*$`)
 )
 
-// factsOf are the facts of a text that is not: a line each, with the first node that it
-// names and that says its words, or that it names alone. low is the trust of a line
-// that names none.
-func factsOf(text string, by []map[memory.SHA]statement, low memory.Trust) (out []Fact) {
+// factsOf are the facts of a text that is not: a line each, with the nodes that its
+// source ids name. An id is that of a node that says the line's words, or that it names
+// alone; where there is none, of a chunk that a model read, or of a memory below. low
+// is the trust of a line that names no node itself.
+func factsOf(text string, by []stream, low memory.Trust) (out []Fact) {
 	short := map[string][]memory.SHA{}
 	all := said{}
-	for _, m := range by {
-		for n, s := range m {
+	for _, s := range by {
+		for n, st := range s.said {
 			if _, ok := all[n]; !ok {
-				all[n] = s
+				all[n] = st
 				short[n.Short()] = append(short[n.Short()], n)
 			}
 		}
@@ -186,22 +207,93 @@ func factsOf(text string, by []map[memory.SHA]statement, low memory.Trust) (out 
 	for _, line := range items(text) {
 		fact := Fact{Text: idsEnd.ReplaceAllString(line, ""), Trust: low}
 		worst := -1
+		var read []memory.SHA
 		for _, id := range nodeID.FindAllStringSubmatch(line, -1) {
 			n, ok := named(short[id[1]], all, fact.Text)
 			if !ok {
+				read = append(read, under(id[1], fact.Text, by)...)
 				continue
 			}
-			s := all[n]
-			if w := weight(s.trust); w > worst {
-				worst, fact.Trust = w, s.trust
+			if w := weight(all[n].trust); w > worst {
+				worst, fact.Trust = w, all[n].trust
 			}
-			if fact.Node == "" {
-				fact.Node, fact.Group = n, s.group
+			if !slices.Contains(fact.Nodes, n) {
+				fact.Nodes = append(fact.Nodes, n)
 			}
+		}
+		if len(read) > 0 && weight(low) > worst {
+			fact.Trust = low // a model's words, of more than what it names
+		}
+		nearest(fact.Text, read, all)
+		for _, n := range read {
+			if weight(all[n].trust) > weight(fact.Trust) {
+				fact.Trust = all[n].trust
+			}
+			if !slices.Contains(fact.Nodes, n) {
+				fact.Nodes = append(fact.Nodes, n)
+			}
+		}
+		if len(fact.Nodes) > 0 {
+			fact.Node, fact.Group = fact.Nodes[0], all[fact.Nodes[0]].group
+		}
+		if len(fact.Nodes) == 1 {
+			fact.Nodes = nil
 		}
 		out = append(out, fact)
 	}
 	return out
+}
+
+// under are the nodes under an id of a chunk or of a memory. Several streams may have
+// read one chunk: of those whose memory says the line they are taken, where there is
+// one.
+func under(id, line string, by []stream) (out []memory.SHA) {
+	var saying []memory.SHA
+	for _, s := range by {
+		nodes := slices.Clone(s.chunks[id])
+		for _, m := range s.read {
+			if m.TextSHA.Short() != id {
+				continue
+			}
+			for _, p := range m.Parents {
+				if _, ok := s.said[p]; ok && !slices.Contains(nodes, p) {
+					nodes = append(nodes, p)
+				}
+			}
+		}
+		out = append(out, nodes...)
+		if s.memory != nil && slices.ContainsFunc(memory.Lines(s.memory.Text), func(l string) bool { return memory.Fact(l) == line }) {
+			saying = append(saying, nodes...)
+		}
+	}
+	if len(saying) > 0 {
+		return saying
+	}
+	return out
+}
+
+// nearest orders nodes by the words that they share with a line.
+func nearest(line string, nodes []memory.SHA, all said) {
+	words := func(s string) map[string]bool {
+		out := map[string]bool{}
+		for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+			out[w] = true
+		}
+		return out
+	}
+	want, shared := words(line), map[memory.SHA]int{}
+	for _, n := range nodes {
+		if _, ok := shared[n]; ok {
+			continue
+		}
+		shared[n] = 0
+		for w := range words(all[n].text) {
+			if want[w] {
+				shared[n]++
+			}
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b memory.SHA) int { return cmp.Compare(shared[b], shared[a]) })
 }
 
 // named is the node that a short id means: of several the one that says the words.
@@ -267,19 +359,19 @@ func (r *Reader) synthesisSource(ctx context.Context, project string) (Source, e
 	if err != nil {
 		return Source{}, err
 	}
-	var by []map[memory.SHA]statement
+	var by []stream
 	low := memory.Trust("")
 	for _, s := range streams {
 		if s.Only != 0 {
 			continue // the synthesis reads standing questions alone
 		}
-		all, m, err := r.statements(ctx, project, s)
+		below, err := r.statements(ctx, project, s, run.Memory.Parents...)
 		if err != nil {
 			return Source{}, err
 		}
-		by = append(by, all)
-		if m != nil && slices.Contains(run.Memory.Parents, m.Node) {
-			if t := all.lowest(m.Parents); low == "" || weight(t) > weight(low) {
+		by = append(by, below)
+		if m := below.memory; m != nil && slices.Contains(run.Memory.Parents, m.Node) {
+			if t := below.said.lowest(m.Parents); low == "" || weight(t) > weight(low) {
 				low = t
 			}
 		}
