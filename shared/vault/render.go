@@ -18,8 +18,11 @@ import (
 // RenderVersion changes with the form of the pages: a vault of another one is
 // written anew.
 //
-// History: 1 — first.
-const RenderVersion = 1
+// History:
+//
+//	1 — first
+//	2 — names like __init__ are text; the index leads to what its synthesis read
+const RenderVersion = 2
 
 // Bounds of a page. A page says how much it leaves out; the log leaves out nothing.
 const (
