@@ -70,6 +70,75 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// Lines of memories lead to what they rest on: an id is that of a statement, of the
+// chunk that a model read, or in a synthesis of a memory below. Only what a memory was
+// made of counts, as it was when it was read.
+func TestRenderSources(t *testing.T) {
+	t.Parallel()
+	a, b := said("decisions", "The artifact is 11 MB.", 0), said("decisions", "The artifact was 10 MB.", 1)
+	rest := said("decisions", "The artifact has a name.", 0)
+	other := said("rules", "The artifact is signed.", 0) // of the same chunk as a
+	d, r := asked("decisions", "What was decided, and why?", 0, a), asked("rules", "Which rules hold?", 1, other)
+	d.Statements = append(d.Statements, b, rest)
+	was := vault.Memory{Node: memory.SumString("was"), TextSHA: memory.SumString("as it was"), Parents: []memory.SHA{b.Node}}
+	var many []vault.Statement
+	for i := range 9 {
+		many = append(many, said("many", "Part "+string(rune('1'+i))+" of it.", 10+i))
+	}
+	big := asked("many", "Which parts are there?", 2, many...)
+	line := func(m *vault.Model, path, text string) string {
+		t.Helper()
+		v := vault.Render(m)
+		for _, p := range vault.Check(v.Files) {
+			t.Error(p)
+		}
+		for l := range strings.Lines(page(t, v, path)) {
+			if rest, ok := strings.CutPrefix(l, "- "+text); ok {
+				return strings.TrimSpace(rest[:strings.LastIndexByte(rest, '^')])
+			}
+		}
+		t.Fatalf("%s has no line %q", path, text)
+		return ""
+	}
+	chunk := a.Spans[0].Span.Chunk
+	to := func(s vault.Statement) string {
+		return "[[decisions#^" + s.Node.Short() + "|decisions " + s.Node.Short() + "]]"
+	}
+	for _, tc := range []struct {
+		name string
+		id   memory.SHA
+		read []memory.SHA
+		want string
+	}{
+		{"a statement", a.Node, []memory.SHA{d.Memory.Node}, to(a)},
+		{"a chunk, of which another question and another memory kept too", chunk, []memory.SHA{d.Memory.Node}, to(a)},
+		{"a chunk that two memories were made of", chunk, []memory.SHA{d.Memory.Node, r.Memory.Node}, to(a) + " [[rules#^" + other.Node.Short() + "|rules " + other.Node.Short() + "]]"},
+		{"a memory", d.Memory.TextSHA, []memory.SHA{d.Memory.Node}, "[[decisions]] " + to(a)},
+		{"a memory that is another by now", was.TextSHA, []memory.SHA{was.Node}, "[[decisions]] " + to(b)},
+		{"a memory of many statements", big.Memory.TextSHA, []memory.SHA{big.Memory.Node}, "[[many]]"},
+		{"a memory that was not read", r.Memory.TextSHA, []memory.SHA{d.Memory.Node}, "(" + r.Memory.TextSHA.Short() + ") *(names no source)*"},
+		{"a statement of a memory that was not read", other.Node, []memory.SHA{d.Memory.Node}, "(" + other.Node.Short() + ") *(names no source)*"},
+	} {
+		d := d
+		d.Read = []vault.Memory{was}
+		text := "It is 11 MB. [" + tc.id.Short() + "]\n"
+		m := model(nil, d, r, big)
+		m.Synthesis = &vault.Synthesis{Question: "What must one know?", Stream: "_synthesis@1a2b3c4d", Ran: true,
+			Memory: vault.Memory{Node: memory.SumString("l2"), TextSHA: memory.SumString(text), Text: text, Parents: tc.read}}
+		if got := line(m, "index.md", "It is 11 MB. "); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+		_, made, _ := strings.Cut(page(t, vault.Render(m), "index.md"), "made of the memories of:\n")
+		if n := strings.Count(made, "\n- "); n != len(tc.read) {
+			t.Errorf("%s: made of %d memories, not %d:\n%s", tc.name, n, len(tc.read), made)
+		}
+	}
+	d.Memory.Text = "The artifact has 11 MB. [" + chunk.Short() + "]\n"
+	if got, want := line(model(nil, d, r), "decisions.md", "The artifact has 11 MB. "), "[[#^p-"+a.Node.Short()+"|2026-03-01]]"; got != want {
+		t.Errorf("a chunk in a model's memory: %s, want %s", got, want)
+	}
+}
+
 // The order of a model's parts does not matter.
 func TestRenderAnyOrder(t *testing.T) {
 	t.Parallel()
