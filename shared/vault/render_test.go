@@ -294,6 +294,47 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
+// What differs from the page now is named: citations by line, all else by its first
+// line; a page that only an editor touched is the same.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	v := vault.Render(project())
+	now := v.Files[slices.IndexFunc(v.Files, func(f vault.File) bool { return f.Path == "decisions.md" })]
+	is := string(now.Bytes)
+	lineOf := func(text string) int { return strings.Count(is[:strings.Index(is, text)], "\n") + 1 }
+	at := lineOf(" bytes 100 to ")
+	for _, tc := range []struct {
+		name, text string
+		said       bool
+		lines      []int
+		want       string
+	}{
+		{name: "nothing", text: is},
+		{name: "line ends, a byte order mark and Notes", text: "\ufeff" + strings.ReplaceAll(is, "\n", "\r\n") + "more"},
+		{"an object", strings.Replace(is, "`transcripts/", "`transcripts/nosuch/", 1), false, []int{at}, "a citation that is another now: `transcripts/nosuch/"},
+		{"bytes", strings.Replace(is, " bytes 100 to ", " bytes 1 to ", 1), true, []int{at}, "bytes 1 to "},
+		{"a hash", strings.Replace(is, "sha256 `", "sha256 `00", 1), false, []int{at}, "a citation that is another now"},
+		{"what is no hash", strings.Replace(is, "sha256 `", "sha256 `x", 1), false, []int{at}, "a citation that is another now"},
+		{"a citation gone", strings.Replace(is, " bytes 100 to ", " bites 100 to ", 1), true, []int{at}, "a citation is missing"},
+		{"a line of another block", strings.Replace(is, " ^p-", " ^p-x", 1), false, []int{at}, "a citation that stands on no such line now"},
+		{"words", strings.Replace(is, "Releases are signed", "Releases are not signed", 1), false, []int{lineOf("Releases are signed")}, "it is not what Mneme writes now"},
+		{"words, of a page of which something is said", strings.Replace(is, "Releases are signed", "Releases are not signed", 1), true, nil, ""},
+		{"a line more", strings.Replace(is, "\n## Superseded", "\n- mine\n## Superseded", 1), false, []int{lineOf("## Superseded")}, "it is not what Mneme writes now"},
+	} {
+		ps := vault.Differences(vault.File{Path: now.Path, Bytes: []byte(tc.text)}, now, tc.said)
+		var lines []int
+		for _, p := range ps {
+			lines = append(lines, p.Line)
+			if p.Path != now.Path || !strings.Contains(p.Msg, tc.want) {
+				t.Errorf("%s: %s, want %q", tc.name, p, tc.want)
+			}
+		}
+		if !slices.Equal(lines, tc.lines) {
+			t.Errorf("%s: lines %v, want %v", tc.name, lines, tc.lines)
+		}
+	}
+}
+
 // A citation is read back as it was written.
 func TestCitations(t *testing.T) {
 	t.Parallel()
