@@ -195,6 +195,7 @@ func compose(heads []KeptNote) string {
 // unknown.
 func (r *Region) Edit(base memory.SHA, text string) (prev []memory.SHA, isNew bool) {
 	sum := memory.SumString(text)
+	// White space where no note stands is what editors add to a file, not a note.
 	if sum == r.sum() || len(r.Heads) == 0 && strings.TrimSpace(text) == "" {
 		return nil, false
 	}
