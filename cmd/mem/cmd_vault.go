@@ -32,12 +32,16 @@ pages are written, so that a vault you drop comes back with it; it follows its
 question under another name, and two versions that met stand side by side. Whatever
 else you change in a page is kept beside it as NAME.local-1.md.
 
+With --check nothing is written: what leads nowhere is named with its page and line,
+and so is what differs from the pages as the log has them now, citation by citation
+(object, bytes, sha256). Pages that are only behind the log are counted.
+
 Without --project: that of the working directory, else every project.`,
 		Example: "  mem vault\n  mem vault -p shop --out ~/notes --emit-evidence-notes\n  mem vault --check --out ~/notes\n  mem vault watch --out ~/notes",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.check {
-				return a.checkVault(f.out)
+				return a.checkVault(c.Context(), f.out)
 			}
 			return a.syncVaults(c.Context(), f)
 		},
@@ -45,7 +49,7 @@ Without --project: that of the working directory, else every project.`,
 	flags := c.PersistentFlags()
 	flags.StringVarP(&f.out, "out", "o", "vault", "folder that holds a folder for each project")
 	flags.BoolVar(&f.evidence, "emit-evidence-notes", false, "a page for each statement too, in evidence/")
-	c.Flags().BoolVar(&f.check, "check", false, "write nothing: look whether every link, block and citation of the folder leads somewhere")
+	c.Flags().BoolVar(&f.check, "check", false, "write nothing: look whether every link and block of the folder leads somewhere, and every page and citation is what would be written now")
 	watch := &cobra.Command{
 		Use:   "watch",
 		Short: "Keep the folder in step until Ctrl-C: your notes go to the log, new memory comes to the pages",
@@ -143,7 +147,7 @@ func (a *app) printVault(r *vaultReport) error {
 }
 
 // checkVault looks at the folders that were written below out.
-func (a *app) checkVault(out string) error {
+func (a *app) checkVault(ctx context.Context, out string) error {
 	folders, err := vaultFolders(out)
 	if err != nil {
 		return err
@@ -151,12 +155,16 @@ func (a *app) checkVault(out string) error {
 	if len(folders) == 0 {
 		return fault.At(fault.NotFound, out, "write one with: mem vault --out "+out, "no vault stands there")
 	}
+	cl, err := a.client()
+	if err != nil {
+		return err
+	}
 	bad := 0
 	for _, at := range folders {
 		if a.project != "" && !strings.HasPrefix(filepath.Base(at), a.project) {
 			continue
 		}
-		r, err := checkFolder(at)
+		r, err := checkFolder(ctx, cl, at)
 		if err != nil {
 			return err
 		}
@@ -171,6 +179,9 @@ func (a *app) checkVault(out string) error {
 			fmt.Fprintf(a.out, "%s/%s\n", at, p)
 		}
 		fmt.Fprintf(a.out, "%s: %d pages, %d links, %d citations, %d problems\n", at, r.Pages, r.Links, r.Citations, len(r.Problems))
+		if r.Behind > 0 {
+			fmt.Fprintf(a.out, "  %d pages are behind the log; mem vault brings them in step\n", r.Behind)
+		}
 	}
 	if bad > 0 {
 		return errNothing

@@ -13,9 +13,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -142,7 +144,51 @@ func (v *vaultSync) open(folder string) error {
 		return placeFault(err)
 	}
 	v.root, v.seen = root, map[string]seenFile{}
+	v.sweepTemps(time.Now())
 	return nil
+}
+
+// tempName is the name under which this process writes a file before it takes its
+// place.
+func tempName() string { return fmt.Sprintf(".mneme-%d.tmp", os.Getpid()) }
+
+var tempFile = regexp.MustCompile(`^\.mneme-([0-9]+)\.tmp$`)
+
+// tempStays is how long a file of another process that runs is left alone: it stands
+// for milliseconds, and the number of one that was killed may have been given again.
+const tempStays = time.Minute
+
+// sweepTemps removes what a process that was killed has left. A file that can not be
+// removed harms nothing: the next run tries again.
+func (v *vaultSync) sweepTemps(now time.Time) {
+	for _, dir := range []string{".", "evidence", "orphans"} {
+		entries, err := fs.ReadDir(v.root.FS(), dir)
+		if err != nil {
+			continue // there is none
+		}
+		for _, e := range entries {
+			m := tempFile.FindStringSubmatch(e.Name())
+			if m == nil || !e.Type().IsRegular() {
+				continue
+			}
+			pid, err := strconv.Atoi(m[1])
+			info, statErr := e.Info()
+			if err == nil && pid != os.Getpid() && running(pid) && (statErr != nil || now.Sub(info.ModTime()) < tempStays) {
+				continue
+			}
+			_ = v.root.Remove(path.Join(dir, e.Name())) // the next run tries again
+		}
+	}
+}
+
+// running reports whether a process of this number runs here, as far as can be known.
+func running(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0)) // asks and sends nothing; Windows knows it not, and has said by now
+	return !errors.Is(err, os.ErrProcessDone)
 }
 
 func (v *vaultSync) close() {
@@ -262,6 +308,11 @@ func (v *vaultSync) scan(l *project.VaultListing) (*vault.LocalFolder, error) {
 // the way: an error names it.
 func (v *vaultSync) mark(p string) (m vault.Mark, there bool, err error) {
 	st, err := v.root.Stat(p)
+	if err != nil {
+		if err := v.noLink(p); err != nil {
+			return m, false, err
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		delete(v.seen, p)
 		if v.root.Rename(holdName(p), p) != nil {
@@ -285,6 +336,25 @@ func (v *vaultSync) mark(p string) (m vault.Mark, there bool, err error) {
 	m = vault.MarkOf(b)
 	v.seen[p] = seenFile{st.Size(), st.ModTime(), m}
 	return m, true, nil
+}
+
+// noLink says what is to be done where the page at p can not be looked at because a
+// symbolic link there, or at its folder, leads out of the project's folder or nowhere.
+// One within the folder is read like the file.
+func (v *vaultSync) noLink(p string) error {
+	for _, at := range []string{path.Dir(p), p} {
+		st, err := v.root.Lstat(at)
+		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if at != p {
+			if _, err := v.root.Stat(at); err == nil {
+				continue
+			}
+		}
+		return fault.At(fault.Invalid, filepath.Join(v.root.Name(), at), "remove the link, or put what it leads to in its place; pages elsewhere: --out", "a page belongs here, and this is a symbolic link that leads out of the folder or nowhere")
+	}
+	return nil
 }
 
 func (v *vaultSync) read(p string, limit int64) ([]byte, error) {
@@ -420,7 +490,7 @@ func (v *vaultSync) do(st vault.Step, text []byte, l *project.VaultListing, r *v
 		if err := v.root.MkdirAll(path.Dir(st.Path), 0o755); err != nil {
 			return false, placeFault(err)
 		}
-		temp = path.Join(path.Dir(st.Path), fmt.Sprintf(".mneme-%d.tmp", os.Getpid()))
+		temp = path.Join(path.Dir(st.Path), tempName())
 		if err := v.root.WriteFile(temp, text, 0o644); err != nil {
 			return false, placeFault(err)
 		}
@@ -547,7 +617,7 @@ func (v *vaultSync) save(s vault.FolderState) error {
 	if err != nil {
 		return err
 	}
-	temp := fmt.Sprintf(".mneme-%d.tmp", os.Getpid())
+	temp := tempName()
 	if err := v.root.WriteFile(temp, append(b, '\n'), 0o644); err != nil {
 		return placeFault(err)
 	}

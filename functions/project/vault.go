@@ -112,7 +112,7 @@ func (f *Function) writeVault(ctx context.Context, project string, whole bool) (
 	}
 	v := made.vault
 	prefix := f.vaultPrefix(project)
-	next := vaultState{V: vaultStateVersion, Key: key, Pages: make(map[string]pageMark, len(v.Files))}
+	next := vaultState{V: vaultStateVersion, Key: made.key, Pages: make(map[string]pageMark, len(v.Files))}
 	for i := range v.Files {
 		p := &v.Files[i]
 		m := pageMark{memory.Sum(p.Bytes), int64(len(p.Bytes))}
@@ -162,7 +162,9 @@ type rendered struct {
 	listing  func() *VaultListing // made once
 }
 
-// render makes the pages of a project in state key; vaultMu is held.
+// render makes the pages of a project in state key; vaultMu is held. Notes that
+// followed their question are moved in the log first, which is another state: that of
+// the answer counts.
 func (f *Function) render(ctx context.Context, project string, key memory.SHA, evidence bool) (*rendered, error) {
 	at := slices.IndexFunc(f.rendered, func(r *rendered) bool { return r.project == project && r.evidence == evidence })
 	if at >= 0 && f.rendered[at].key == key {
@@ -171,6 +173,21 @@ func (f *Function) render(ctx context.Context, project string, key memory.SHA, e
 	m, err := f.vault.Load(ctx, project)
 	if err != nil {
 		return &rendered{}, err
+	}
+	if moves := vault.Moves(m); len(moves) > 0 {
+		for i := range moves {
+			if _, err := f.cfg.Log.PutNote(ctx, &moves[i]); err != nil {
+				return &rendered{}, err
+			}
+		}
+		state, err := f.vault.State(ctx, project)
+		if err != nil {
+			return &rendered{}, err
+		}
+		key = state.Key()
+		if m, err = f.vault.Load(ctx, project); err != nil {
+			return &rendered{}, err
+		}
 	}
 	m.Evidence = evidence
 	v := vault.Render(m)

@@ -3,6 +3,7 @@ package project_test
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -276,6 +277,38 @@ func TestVaultNotes(t *testing.T) {
 	pages = standingPages(t, w)
 	if !strings.HasSuffix(pages["choices.md"], "\n## Notes\n"+mine) || pages["decisions.md"] != "" || pages["limits.md"] != "" {
 		t.Errorf("after another id: %q", pages["choices.md"])
+	}
+}
+
+// Notes stay with a question whatever it is called and however it is worded, in the
+// pages, in the projection and after a rebuild.
+func TestVaultNotesFollowOn(t *testing.T) {
+	t.Parallel()
+	w := story(t, reference())
+	const mine = "mine, all along\n"
+	var out project.NotesAnswer
+	w.Post("/memory/vault/notes", project.NotesRequest{Project: "shop", Notes: []project.NoteEdit{{Note: "decisions", Base: memory.SumString(""), Text: mine}}}, http.StatusOK, &out)
+	for _, q := range [][2]string{
+		{"choices", functest.Wording("decisions")}, {"choices", "What was decided?"}, {"picks", "What was decided?"},
+		{"picks", "What was decided, all in all?"}, {"last", "What was decided, all in all?"},
+	} {
+		if _, err := w.Bucket.Put(t.Context(), "config/"+functest.Tenant+"/shop/questions.yaml", []byte("project: shop\nqueries:\n  - id: "+q[0]+"\n    question: "+q[1]+"\n")); err != nil {
+			t.Fatal(err)
+		}
+		w.Sweep()
+		pages := standingPages(t, w)
+		if !strings.HasSuffix(pages[q[0]+".md"], "\n## Notes\n"+mine) {
+			t.Fatalf("as %s, %q: %q", q[0], q[1], slices.Sorted(maps.Keys(pages)))
+		}
+		if diff := cmp.Diff(pages, renderedPages(t, w, false)); diff != "" {
+			t.Errorf("as %s, %q (-standing +rendered):\n%s", q[0], q[1], diff)
+		}
+		if _, err := w.Project.Rebuild(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(pages, standingPages(t, w)); diff != "" {
+			t.Errorf("as %s, %q: after a rebuild (-before +after):\n%s", q[0], q[1], diff)
+		}
 	}
 }
 

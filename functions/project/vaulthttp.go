@@ -315,7 +315,7 @@ func (f *Function) SaveNotes(ctx context.Context, req NotesRequest) (out NotesAn
 		if !isNew {
 			continue
 		}
-		n := memory.Note{Tenant: f.cfg.Tenant, Project: req.Project, Note: e.Note, Stream: stream, Text: text, Prev: prev, Origin: "vault", At: f.cfg.Now().UTC()}
+		n := memory.Note{Tenant: f.cfg.Tenant, Project: req.Project, Note: reg.Note, Stream: stream, Text: text, Prev: prev, Origin: "vault", At: f.cfg.Now().UTC()}
 		key, err := f.cfg.Log.PutNote(ctx, &n)
 		if err != nil {
 			if fault.Is(err, fault.Invalid) {

@@ -24,7 +24,7 @@ type Note struct {
 	// byte as it was written; valid UTF-8 of at most MaxNoteBytes. Erasable.
 	Text   string    `json:"text"`
 	Prev   []SHA     `json:"prev"`   // keys of the records it replaces, ascending; empty for the first
-	Origin string    `json:"origin"` // where it was written: "vault", or "scrub" for a newly redacted form
+	Origin string    `json:"origin"` // where it was written: "vault"; "scrub" for a newly redacted form; "moved" when its question changed
 	At     time.Time `json:"at"`
 	Erased SHA       `json:"erased,omitempty"` // the tombstone that erased its text
 }

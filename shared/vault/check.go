@@ -117,6 +117,63 @@ func Check(files []File) []Problem {
 	return out
 }
 
+// Differences says where the rendered part of a page in a folder is not that of the
+// page now: a line for each citation that differs, which is found by the block of its
+// line, else one for the first other line. That is left out where said is true, for a
+// page of which something was found already. Line ends of Windows do not count.
+func Differences(local, now File, said bool) (out []Problem) {
+	was, is := Split(local.Bytes), Split(now.Bytes)
+	if was.BodySum() == is.BodySum() {
+		return nil
+	}
+	lines := bodyLines(was)
+	byBlock, whole := map[string]string{}, map[string]bool{}
+	want := bodyLines(is)
+	for _, l := range want {
+		whole[l] = true
+		if m := blockID.FindStringSubmatch(l); m != nil {
+			byBlock[m[1]] = l
+		}
+	}
+	for i, l := range lines {
+		if whole[l] {
+			continue
+		}
+		block, there := "", false
+		if m := blockID.FindStringSubmatch(l); m != nil {
+			block, there = byBlock[m[1]]
+		}
+		have, wants := cited.FindAllString(l, -1), cited.FindAllString(block, -1)
+		for n, c := range have {
+			switch {
+			case !there:
+				out = append(out, Problem{local.Path, i + 1, "a citation that stands on no such line now: " + c})
+			case n >= len(wants):
+				out = append(out, Problem{local.Path, i + 1, "a citation that is not there now: " + c})
+			case c != wants[n]:
+				out = append(out, Problem{local.Path, i + 1, "a citation that is another now: " + c + ", now " + wants[n]})
+			}
+		}
+		for n := len(have); n < len(wants); n++ {
+			out = append(out, Problem{local.Path, i + 1, "a citation is missing: " + wants[n]})
+		}
+	}
+	if len(out) > 0 || said {
+		return out
+	}
+	n := 0
+	for n < len(lines) && n < len(want) && lines[n] == want[n] {
+		n++
+	}
+	return []Problem{{local.Path, n + 1, "from here on it is not what Mneme writes now; mem vault writes it anew"}}
+}
+
+// bodyLines are the lines of a page's rendered part, as BodySum reads it.
+func bodyLines(p Page) []string {
+	b := strings.TrimPrefix(string(p.Body), "\ufeff")
+	return strings.Split(strings.TrimRight(strings.ReplaceAll(b, "\r\n", "\n"), " \t\n"), "\n")
+}
+
 // Links counts the wikilinks in the rendered parts of pages.
 func Links(files []File) (n int) {
 	for _, f := range files {

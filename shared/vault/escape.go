@@ -67,9 +67,23 @@ func appendInline(b *strings.Builder, s string) {
 			case c == 0x7f:
 				flush(i)
 				b.WriteRune(utf8.RuneError)
-			case c == '_' && word(last) && i+1 < len(s) && word(s[i+1]): // snake_case is no emphasis
+			case c == '_':
+				// A run between letters or digits is no emphasis (CommonMark 6.2: it is left- and
+				// right-flanking, without punctuation beside it): snake_case. Any other run is
+				// escaped whole: of __name__ a part would still be one.
+				n := i + 1
+				for n < len(s) && s[n] == '_' {
+					n++
+				}
+				if !word(last) || n == len(s) || !word(s[n]) {
+					flush(i)
+					for range n - i {
+						b.WriteString("\\_")
+					}
+					from = n
+				}
 				last = c
-				i++
+				i = n
 				continue
 			case c == ':' && !(i+1 < len(s) && (s[i+1] == '/' || s[i+1] == ':')) && last != ':': // https: and key:: alone mean something
 				last = c
@@ -107,7 +121,7 @@ func appendInline(b *strings.Builder, s string) {
 			flush(i)
 			b.WriteRune(utf8.RuneError)
 			from = i + n
-			last = 'x'
+			last = '.'
 		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
 			flush(i)
 			if last != ' ' {
@@ -115,16 +129,19 @@ func appendInline(b *strings.Builder, s string) {
 			}
 			from = i + n
 			last = ' '
-		default:
+		case unicode.IsLetter(r) || unicode.IsNumber(r):
 			last = 'x'
+		default:
+			last = '.' // punctuation, a symbol, a mark
 		}
 		i += n
 	}
 	flush(len(s))
 }
 
+// word reports letters and digits.
 func word(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
 // turns reports the marks that override the direction of text: what is behind one

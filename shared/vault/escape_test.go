@@ -16,6 +16,9 @@ func TestInline(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"plain words, 100 % of them.", "plain words, 100 % of them."},
 		{"snake_case and _emphasis_", `snake_case and \_emphasis\_`},
+		{"keep `__init__` and __main__", "keep \\`\\_\\_init\\_\\_\\` and \\_\\_main\\_\\_"},
+		{"__init__.py, a__b, _a_b_, a_, (_x_)y", `\_\_init\_\_.py, a__b, \_a_b\_, a\_, (\_x\_)y`},
+		{`\a_b`, `\\a_b`}, {"é_b, —_b_, ___", `é_b, —\_b\_, \_\_\_`},
 		{"[[a]] #b ^c", `\[\[a\]\] \#b \^c`},
 		{"- item", `\- item`}, {"12. item", `12\. item`}, {"1234567890. no item", "1234567890. no item"},
 		{"a\n\n  b\tc", "a b c"},
@@ -52,11 +55,38 @@ func shownAs(s string) string {
 	return b.String()
 }
 
+// emphasis is the first run of underscores that CommonMark could take for the begin or
+// the end of emphasis: one that is not between letters or digits.
+func emphasis(s string) string {
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	for at := 0; at < len(s); {
+		if s[at] == '\\' && at+1 < len(s) {
+			at += 2
+			continue
+		}
+		n := at
+		for n < len(s) && s[n] == '_' {
+			n++
+		}
+		if n == at {
+			at++
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(s[:at])
+		after, _ := utf8.DecodeRuneInString(s[n:])
+		if !plain(before) || !plain(after) {
+			return s[at:]
+		}
+		at = n
+	}
+	return ""
+}
+
 // Laws: one line of valid UTF-8; a reader sees the characters of the text; none of
 // what begins a link, a tag, an embed, a block id, code, HTML or a comment stands
 // there without its escape.
 func FuzzInline(f *testing.F) {
-	for _, s := range hostile {
+	for _, s := range append([]string{"`__init__` and __main__", "a_b__c_ _d", "—_x_", "1. _a_", `\a_b`}, hostile...) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -81,6 +111,9 @@ func FuzzInline(f *testing.F) {
 		bare := entity.ReplaceAllString(backslash.ReplaceAllString(got, "x"), "x")
 		if i := strings.IndexAny(bare, "[]#^`*<>|~$"); i >= 0 {
 			t.Fatalf("%q: %q has a bare %q", s, got, bare[i])
+		}
+		if e := emphasis(got); e != "" {
+			t.Fatalf("%q: %q has emphasis at %q", s, got, e)
 		}
 		if strings.Contains(bare, "%%") || strings.Contains(bare, "==") || strings.Contains(bare, "{{") || strings.Contains(bare, "::") {
 			t.Fatalf("%q: %q", s, got)

@@ -27,10 +27,10 @@ type Reader struct {
 	streams map[string]*folded // project/stream
 	notes   map[string]*KeptNote
 	scrubs  map[string]string // project -> state of its scrub, under which the above were read
-	held    int               // statements in streams
+	held    int               // statements and memories in streams
 }
 
-// maxHeld bounds the statements that a Reader keeps in memory, some 1 KiB each with
+// maxHeld bounds the statements and memories that a Reader keeps, some 1 KiB each with
 // their places: beyond it everything is read anew.
 const maxHeld = 100_000
 
@@ -134,6 +134,7 @@ func (r *Reader) Load(ctx context.Context, project string) (_ *Model, err error)
 		return nil, err
 	}
 	m := &Model{Project: project}
+	var all []*folded // by question
 	for i, st := range streams {
 		f, err := r.fold(ctx, project, st.Name)
 		if err != nil {
@@ -148,10 +149,19 @@ func (r *Reader) Load(ctx context.Context, project string) (_ *Model, err error)
 			}
 		}
 		m.Questions = append(m.Questions, q)
+		all = append(all, f)
 	}
 	if syn != nil {
 		if m.Synthesis, err = r.synthesis(ctx, project, syn); err != nil {
 			return nil, err
+		}
+		for i := range m.Questions {
+			q := &m.Questions[i]
+			for _, node := range m.Synthesis.Memory.Parents {
+				if was, ok := all[i].past[node]; ok && node != q.Memory.Node {
+					q.Read = append(q.Read, was)
+				}
+			}
 		}
 	}
 	m.Notes, err = r.keptNotes(ctx, project)
@@ -207,7 +217,9 @@ type folded struct {
 	trust  map[memory.SHA]memory.Trust
 	at     map[placeKey]memory.SHA // which statement has a place
 	memory *memory.Memory
-	seen   map[[2]int64]bool // chunks by admit seq and place, and whether they were kept from
+	past   map[memory.SHA]Memory     // by node, without text: what a synthesis may have read
+	nodes  map[memory.SHA]memory.SHA // each parent once, as each memory names most of those of the one before
+	seen   map[[2]int64]bool         // chunks by admit seq and place, and whether they were kept from
 }
 
 // placeKey is a memory.Place that maps compare.
@@ -225,9 +237,9 @@ func (r *Reader) fold(ctx context.Context, project, stream string) (*folded, err
 	at := project + "/" + stream
 	f := r.streams[at]
 	if f == nil {
-		f = &folded{spans: map[memory.SHA][]Cited{}, trust: map[memory.SHA]memory.Trust{}, at: map[placeKey]memory.SHA{}, seen: map[[2]int64]bool{}}
+		f = &folded{spans: map[memory.SHA][]Cited{}, trust: map[memory.SHA]memory.Trust{}, at: map[placeKey]memory.SHA{}, past: map[memory.SHA]Memory{}, nodes: map[memory.SHA]memory.SHA{}, seen: map[[2]int64]bool{}}
 	}
-	before := len(f.state.Kept)
+	before := len(f.state.Kept) + len(f.past)
 	for seg, err := range r.log.Segments(ctx, project, stream, f.head.Seq) {
 		if err != nil {
 			delete(r.streams, at) // it may hold a part of the segment
@@ -237,7 +249,7 @@ func (r *Reader) fold(ctx context.Context, project, stream string) (*folded, err
 		f.head = eventlog.Head{Seq: seg.Header.Seq, Hash: seg.Hash}
 	}
 	r.streams[at] = f
-	r.held += len(f.state.Kept) - before
+	r.held += len(f.state.Kept) + len(f.past) - before
 	return f, nil
 }
 
@@ -268,7 +280,16 @@ func (f *folded) take(recs []eventlog.Record) {
 			f.memory = rec
 			if rec.Erased != "" {
 				f.memory = nil
+				continue
 			}
+			was := Memory{Node: rec.Node, TextSHA: rec.TextSHA, Parents: make([]memory.SHA, len(rec.Parents)), Updated: rec.Place.Time}
+			for i, n := range rec.Parents {
+				if _, ok := f.nodes[n]; !ok {
+					f.nodes[n] = n
+				}
+				was.Parents[i] = f.nodes[n]
+			}
+			f.past[rec.Node] = was
 		}
 	}
 }

@@ -26,6 +26,8 @@ type Question struct {
 	Asked   string // the stream of the present wording; another than Stream while that one is behind
 	Adhoc   bool
 	Memory  Memory
+	// Read are earlier memories that the synthesis was made of, without their text.
+	Read []Memory
 	// ChunksSeen and ChunksUsed count chunks of the project: looked at, and kept from.
 	ChunksSeen, ChunksUsed int
 	Statements             []Statement
@@ -66,7 +68,7 @@ type Cited struct {
 type Synthesis struct {
 	Question string
 	Stream   string
-	Memory   Memory // zero: no run has completed, or it found nothing
+	Memory   Memory // zero: no run has completed, or it found nothing; its parents are the memories it read
 	Ran      bool
 	Chunks   int // memories read
 	Used     int

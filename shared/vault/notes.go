@@ -3,6 +3,7 @@ package vault
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,9 +33,51 @@ func (r *Region) Conflict() bool {
 // question is what Regions needs of a question that is asked.
 type question struct{ id, stream string }
 
+// questionsOf are the questions of a model under their present wordings.
+func questionsOf(m *Model) []question {
+	qs := make([]question, 0, len(m.Questions))
+	for i := range m.Questions {
+		qs = append(qs, question{m.Questions[i].ID, m.Questions[i].Asked})
+	}
+	return qs
+}
+
+// MovedOrigin is the Origin of the records that Moves gives.
+const MovedOrigin = "moved"
+
+// Moves are the records to append before pages are shown: one for each present note
+// that stands on the page of a question under another id or wording than the record
+// says. It says the same text under what is asked now, so that the note goes on from
+// there when the question changes again. What is given twice is the same record: a
+// move keeps the time of the note.
+func Moves(m *Model) (out []memory.Note) {
+	qs := questionsOf(m)
+	asked := make(map[string]string, len(qs))
+	for _, q := range qs {
+		asked[q.id] = q.stream
+	}
+	regions := Regions(m.Notes, qs)
+	for _, at := range slices.Sorted(maps.Keys(regions)) {
+		r := regions[at]
+		stream, ok := asked[r.Note]
+		if r.Orphan || !ok {
+			continue
+		}
+		for _, h := range r.Heads {
+			if h.Note.Note == r.Note && wordingOf(h.Note.Stream) == wordingOf(stream) {
+				continue
+			}
+			n := h.Note
+			n.Note, n.Stream, n.Prev, n.Origin = r.Note, stream, []memory.SHA{h.Key}, MovedOrigin
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // Regions finds where every note stands now. A note follows its question: by the
 // wording under whatever id, else by the id under whatever wording, else it is an
-// orphan under the id it had.
+// orphan under the id it had. Moves says what keeps it there.
 func Regions(notes []KeptNote, questions []question) map[string]Region {
 	byID, byWording := map[string]bool{}, map[string][]string{}
 	for _, q := range questions {
@@ -152,6 +195,7 @@ func compose(heads []KeptNote) string {
 // unknown.
 func (r *Region) Edit(base memory.SHA, text string) (prev []memory.SHA, isNew bool) {
 	sum := memory.SumString(text)
+	// White space where no note stands is what editors add to a file, not a note.
 	if sum == r.sum() || len(r.Heads) == 0 && strings.TrimSpace(text) == "" {
 		return nil, false
 	}
@@ -191,13 +235,11 @@ func (r *Region) sum() memory.SHA {
 }
 
 // RegionFor finds the region that an edit means: that of the page which the note
-// has now, by the stream of its wording or by its id. stream is what a new record
-// says of the question. false where no page has such a note.
+// has now, by the stream of its wording, by where its records moved, or by its id.
+// reg.Note and stream are what a new record says of the question. false where no page
+// has such a note.
 func RegionFor(m *Model, note, stream string) (reg Region, asked string, ok bool) {
-	qs := make([]question, 0, len(m.Questions))
-	for i := range m.Questions {
-		qs = append(qs, question{m.Questions[i].ID, m.Questions[i].Asked})
-	}
+	qs := questionsOf(m)
 	regions := Regions(m.Notes, qs)
 	if note == memory.NoteIndex || note == memory.NoteTimeline {
 		reg, ok = regions[note]
@@ -218,12 +260,22 @@ func RegionFor(m *Model, note, stream string) (reg Region, asked string, ok bool
 			reg.Note = same
 			return reg, stream, true
 		}
+		// Its page may be older than two changes of the question: the notes that stood on
+		// it say where they went.
+		for _, q := range qs {
+			stood := func(n KeptNote) bool {
+				return n.Note.Note == note && wordingOf(n.Note.Stream) == wordingOf(stream)
+			}
+			if r := regions[q.id]; slices.ContainsFunc(r.older, stood) {
+				return r, q.stream, true
+			}
+		}
 	}
 	for _, q := range qs {
 		if q.id == note {
 			reg = regions[note]
 			reg.Note = note
-			return reg, cmp.Or(stream, q.stream), true
+			return reg, q.stream, true
 		}
 	}
 	if reg, ok = regions[orphanPrefix+note]; ok {

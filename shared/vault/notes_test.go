@@ -56,6 +56,63 @@ func TestNotesFollow(t *testing.T) {
 	}
 }
 
+// A note goes on from where it was shown last: no chain of changes of id and wording
+// leaves it behind, and an edit of a page from before them finds it.
+func TestNotesFollowOn(t *testing.T) {
+	t.Parallel()
+	const w1, w2, w3, w4 = "Which colour is it?", "Which colour is it, now reworded?", "Which colour?", "What colour?"
+	type step struct{ id, wording string }
+	for _, tc := range []struct {
+		name  string
+		steps []step
+	}{
+		{"another id, then another wording", []step{{"qone", w1}, {"qtwo", w1}, {"qtwo", w2}}},
+		{"another wording, then another id", []step{{"bq", w1}, {"bq", w2}, {"bq2", w2}}},
+		{"three ids", []step{{"a", w1}, {"b", w1}, {"c", w1}, {"d", w1}}},
+		{"three wordings, then an id", []step{{"a", w1}, {"a", w2}, {"a", w3}, {"a", w4}, {"b", w4}}},
+		{"in turn", []step{{"a", w1}, {"b", w1}, {"b", w2}, {"c", w2}, {"c", w3}, {"d", w3}, {"d", w4}}},
+		{"taken away in between", []step{{"a", w1}, {"b", w1}, {"", ""}, {"b", w2}, {"", ""}, {"c", w2}}},
+		{"back again", []step{{"a", w1}, {"b", w1}, {"b", w2}, {"a", w2}, {"a", w1}}},
+	} {
+		for _, texts := range [][]string{{"mine\n"}, {"from here\n", "from there\n"}} {
+			first := tc.steps[0]
+			stream := memory.StreamName(first.id, first.wording)
+			var notes []vault.KeptNote
+			for i, text := range texts {
+				notes = append(notes, kept(first.id, stream, text, i+1))
+			}
+			for _, st := range tc.steps {
+				qs := []vault.Question{asked("other", "Which rules hold?", 1)}
+				if st.id != "" {
+					qs = append(qs, asked(st.id, st.wording, 0))
+				}
+				m := model(notes, qs...)
+				for i, n := range vault.Moves(m) {
+					notes = append(notes, vault.KeptNote{Key: memory.SumString(fmt.Sprint(i, n)), Note: n, TextSHA: memory.SumString(n.Text)})
+				}
+				m.Notes = notes
+				if again := vault.Moves(m); len(again) > 0 {
+					t.Fatalf("%s: it moves without end: %v", tc.name, again)
+				}
+				if st.id == "" {
+					continue
+				}
+				v := vault.Render(m)
+				got := string(vault.Split([]byte(page(t, v, st.id+".md"))).Notes)
+				for _, text := range texts {
+					if !strings.Contains(got, text) || v.Stats.Orphans > 0 {
+						t.Fatalf("%s: as %s, %q: the page has %q, %d orphans", tc.name, st.id, st.wording, got, v.Stats.Orphans)
+					}
+				}
+				reg, asks, ok := vault.RegionFor(m, first.id, stream)
+				if !ok || reg.Note != st.id || asks != memory.StreamName(st.id, st.wording) && st.wording != w1 {
+					t.Errorf("%s: as %s, %q: an edit of the first page goes to %+v under %s", tc.name, st.id, st.wording, reg, asks)
+				}
+			}
+		}
+	}
+}
+
 func TestRegionEdit(t *testing.T) {
 	t.Parallel()
 	q := asked("limits", "Which limits hold?", 0)

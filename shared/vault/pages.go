@@ -83,16 +83,35 @@ func (r *renderer) index() {
 	b.WriteString("\n## Provenance\n\n")
 	if mem.TextSHA != "" {
 		fmt.Fprintf(b, "Memory `%s`, node `%s`, stream `%s`, made of the memories of:\n\n", mem.TextSHA, mem.Node, s.Stream)
+		r.made(mem.Parents)
 	} else {
 		b.WriteString("The memories of the project's questions:\n\n")
-	}
-	for _, q := range r.qs {
-		if q.page && q.Memory.TextSHA != "" {
-			fmt.Fprintf(b, "- %s memory `%s`, stream `%s`\n", link("", q.stem), q.Memory.TextSHA, q.Stream)
+		for _, q := range r.qs {
+			if q.page && q.Memory.TextSHA != "" {
+				fmt.Fprintf(b, "- %s memory `%s`, stream `%s`\n", link("", q.stem), q.Memory.TextSHA, q.Stream)
+			}
 		}
 	}
 	b.WriteString("\nBeside it: [[timeline]]\n")
 	r.end("index.md", memory.NoteIndex, "")
+}
+
+// made lists the memories that the synthesis read.
+func (r *renderer) made(parents []memory.SHA) {
+	b, on := &r.b, map[memory.SHA]bool{}
+	for _, l := range r.below {
+		on[l.mem.Node] = true
+		fmt.Fprintf(b, "- %s memory `%s`, stream `%s`", link("", l.q.stem), l.mem.TextSHA, l.q.Stream)
+		if l.mem.Node != l.q.Memory.Node {
+			b.WriteString("; its page shows a newer one")
+		}
+		b.WriteByte('\n')
+	}
+	for _, n := range parents {
+		if !on[n] {
+			fmt.Fprintf(b, "- node `%s`, of a stream that answers no more\n", n)
+		}
+	}
 }
 
 // listed writes a question as an item of the index.

@@ -18,8 +18,11 @@ import (
 // RenderVersion changes with the form of the pages: a vault of another one is
 // written anew.
 //
-// History: 1 — first.
-const RenderVersion = 1
+// History:
+//
+//	1 — first
+//	2 — names like __init__ are text; the index leads to what its synthesis read
+const RenderVersion = 2
 
 // Bounds of a page. A page says how much it leaves out; the log leaves out nothing.
 const (
@@ -62,6 +65,7 @@ type renderer struct {
 	qs      []*questionPage
 	short   map[string][]target // what an id of eight digits may mean
 	l2      []memoryLine
+	below   []read // what the synthesis was made of, by question
 	regions map[string]Region
 }
 
@@ -96,6 +100,12 @@ type memoryLine struct {
 	unknown []string
 	block   string
 	own     *shown // the statement that the line is, word for word
+}
+
+// read is a memory that the synthesis read, as it was then.
+type read struct {
+	q   *questionPage
+	mem Memory
 }
 
 // target is what an id names: a statement, or the memory of a question.
@@ -139,6 +149,7 @@ func newRenderer(m *Model) *renderer {
 		r.read(q)
 	}
 	if s := m.Synthesis; s != nil {
+		r.readBelow(s.Memory.Parents)
 		for _, l := range memoryLines(s.Memory.Text) {
 			r.l2 = append(r.l2, r.resolve(l, nil))
 		}
@@ -195,12 +206,24 @@ func (r *renderer) statements(q *questionPage) {
 	r.out.Stats.Statements += len(q.all)
 }
 
-// resolvable notes what ids of eight digits may mean: statements, chunks, memories.
+// readBelow finds the memories that a synthesis names as its parents.
+func (r *renderer) readBelow(parents []memory.SHA) {
+	for _, q := range r.qs {
+		if !q.page {
+			continue
+		}
+		for _, mem := range append([]Memory{q.Memory}, q.Read...) {
+			if mem.Node != "" && slices.Contains(parents, mem.Node) {
+				r.below = append(r.below, read{q, mem})
+			}
+		}
+	}
+}
+
+// resolvable notes what ids of eight digits may mean: statements, and the chunks they
+// were read in.
 func (r *renderer) resolvable(q *questionPage) {
 	add := func(id memory.SHA, t target) {
-		if id == "" {
-			return
-		}
 		k := id.Short()
 		if n := len(r.short[k]); n > 0 && r.short[k][n-1] == t {
 			return
@@ -215,8 +238,41 @@ func (r *renderer) resolvable(q *questionPage) {
 			add(s.Spans[i].Span.Chunk, target{q, s})
 		}
 	}
-	add(q.Memory.TextSHA, target{q, nil})
-	add(q.Memory.Node, target{q, nil})
+}
+
+// named is what an id of a line of q's memory mem means: a statement of the question,
+// or those that were read in a chunk. What the memory was made of goes before all else.
+func (r *renderer) named(id string, q *questionPage, mem *Memory) (out []target) {
+	for _, t := range r.short[id] {
+		if t.q == q {
+			out = append(out, t)
+		}
+	}
+	if under := slices.DeleteFunc(slices.Clone(out), func(t target) bool { return !slices.Contains(mem.Parents, t.s.Node) }); len(under) > 0 {
+		return under
+	}
+	return out
+}
+
+// namedAbove is what an id of a line of the synthesis means: what it means in a memory
+// that was read, or such a memory itself, with its statements where they are few.
+func (r *renderer) namedAbove(id string) (out []target) {
+	for i := range r.below {
+		b := &r.below[i]
+		out = append(out, r.named(id, b.q, &b.mem)...)
+		if b.mem.TextSHA.Short() != id && b.mem.Node.Short() != id {
+			continue
+		}
+		out = append(out, target{b.q, nil})
+		if len(b.mem.Parents) <= maxCited {
+			for _, n := range b.mem.Parents {
+				if s := b.q.byNode[n]; s != nil {
+					out = append(out, target{b.q, s})
+				}
+			}
+		}
+	}
+	return out
 }
 
 // mark is a source id in a memory's line, with the blanks before it.
@@ -232,7 +288,7 @@ func memoryLines(text string) (out []string) {
 	return out
 }
 
-// resolve reads one line of a memory; the statements of own go before others.
+// resolve reads one line of the memory of own, nil for the synthesis.
 func (r *renderer) resolve(line string, own *questionPage) memoryLine {
 	var l memoryLine
 	var ids []string
@@ -245,15 +301,11 @@ func (r *renderer) resolve(line string, own *questionPage) memoryLine {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		found := r.short[id]
+		var found []target
 		if own != nil {
-			var mine []target
-			for _, t := range found {
-				if t.q == own && t.s != nil {
-					mine = append(mine, t)
-				}
-			}
-			found = mine
+			found = r.named(id, own, &own.Memory)
+		} else {
+			found = r.namedAbove(id)
 		}
 		if len(found) == 0 {
 			l.unknown = append(l.unknown, id)
@@ -261,10 +313,13 @@ func (r *renderer) resolve(line string, own *questionPage) memoryLine {
 			continue
 		}
 		// A chunk names all that was kept of it; what stands in a memory goes first.
-		found = slices.Clone(found)
 		slices.SortStableFunc(found, func(a, b target) int { return cmp.Compare(weight(a), weight(b)) })
-		for _, t := range found[:min(len(found), maxCited)] {
-			if !slices.Contains(l.refs, t) {
+		statements := 0
+		for _, t := range found {
+			if t.s != nil {
+				statements++
+			}
+			if statements <= maxCited && !slices.Contains(l.refs, t) {
 				l.refs = append(l.refs, t)
 			}
 		}

@@ -70,6 +70,75 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// Lines of memories lead to what they rest on: an id is that of a statement, of the
+// chunk that a model read, or in a synthesis of a memory below. Only what a memory was
+// made of counts, as it was when it was read.
+func TestRenderSources(t *testing.T) {
+	t.Parallel()
+	a, b := said("decisions", "The artifact is 11 MB.", 0), said("decisions", "The artifact was 10 MB.", 1)
+	rest := said("decisions", "The artifact has a name.", 0)
+	other := said("rules", "The artifact is signed.", 0) // of the same chunk as a
+	d, r := asked("decisions", "What was decided, and why?", 0, a), asked("rules", "Which rules hold?", 1, other)
+	d.Statements = append(d.Statements, b, rest)
+	was := vault.Memory{Node: memory.SumString("was"), TextSHA: memory.SumString("as it was"), Parents: []memory.SHA{b.Node}}
+	var many []vault.Statement
+	for i := range 9 {
+		many = append(many, said("many", "Part "+string(rune('1'+i))+" of it.", 10+i))
+	}
+	big := asked("many", "Which parts are there?", 2, many...)
+	line := func(m *vault.Model, path, text string) string {
+		t.Helper()
+		v := vault.Render(m)
+		for _, p := range vault.Check(v.Files) {
+			t.Error(p)
+		}
+		for l := range strings.Lines(page(t, v, path)) {
+			if rest, ok := strings.CutPrefix(l, "- "+text); ok {
+				return strings.TrimSpace(rest[:strings.LastIndexByte(rest, '^')])
+			}
+		}
+		t.Fatalf("%s has no line %q", path, text)
+		return ""
+	}
+	chunk := a.Spans[0].Span.Chunk
+	to := func(s vault.Statement) string {
+		return "[[decisions#^" + s.Node.Short() + "|decisions " + s.Node.Short() + "]]"
+	}
+	for _, tc := range []struct {
+		name string
+		id   memory.SHA
+		read []memory.SHA
+		want string
+	}{
+		{"a statement", a.Node, []memory.SHA{d.Memory.Node}, to(a)},
+		{"a chunk, of which another question and another memory kept too", chunk, []memory.SHA{d.Memory.Node}, to(a)},
+		{"a chunk that two memories were made of", chunk, []memory.SHA{d.Memory.Node, r.Memory.Node}, to(a) + " [[rules#^" + other.Node.Short() + "|rules " + other.Node.Short() + "]]"},
+		{"a memory", d.Memory.TextSHA, []memory.SHA{d.Memory.Node}, "[[decisions]] " + to(a)},
+		{"a memory that is another by now", was.TextSHA, []memory.SHA{was.Node}, "[[decisions]] " + to(b)},
+		{"a memory of many statements", big.Memory.TextSHA, []memory.SHA{big.Memory.Node}, "[[many]]"},
+		{"a memory that was not read", r.Memory.TextSHA, []memory.SHA{d.Memory.Node}, "(" + r.Memory.TextSHA.Short() + ") *(names no source)*"},
+		{"a statement of a memory that was not read", other.Node, []memory.SHA{d.Memory.Node}, "(" + other.Node.Short() + ") *(names no source)*"},
+	} {
+		d := d
+		d.Read = []vault.Memory{was}
+		text := "It is 11 MB. [" + tc.id.Short() + "]\n"
+		m := model(nil, d, r, big)
+		m.Synthesis = &vault.Synthesis{Question: "What must one know?", Stream: "_synthesis@1a2b3c4d", Ran: true,
+			Memory: vault.Memory{Node: memory.SumString("l2"), TextSHA: memory.SumString(text), Text: text, Parents: tc.read}}
+		if got := line(m, "index.md", "It is 11 MB. "); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+		_, made, _ := strings.Cut(page(t, vault.Render(m), "index.md"), "made of the memories of:\n")
+		if n := strings.Count(made, "\n- "); n != len(tc.read) {
+			t.Errorf("%s: made of %d memories, not %d:\n%s", tc.name, n, len(tc.read), made)
+		}
+	}
+	d.Memory.Text = "The artifact has 11 MB. [" + chunk.Short() + "]\n"
+	if got, want := line(model(nil, d, r), "decisions.md", "The artifact has 11 MB. "), "[[#^p-"+a.Node.Short()+"|2026-03-01]]"; got != want {
+		t.Errorf("a chunk in a model's memory: %s, want %s", got, want)
+	}
+}
+
 // The order of a model's parts does not matter.
 func TestRenderAnyOrder(t *testing.T) {
 	t.Parallel()
@@ -222,6 +291,47 @@ func TestCheckFinds(t *testing.T) {
 	v.Files = slices.DeleteFunc(v.Files, func(f vault.File) bool { return f.Path == "timeline.md" })
 	if len(vault.Check(v.Files)) == 0 {
 		t.Error("a page that is missing is not missed")
+	}
+}
+
+// What differs from the page now is named: citations by line, all else by its first
+// line; a page that only an editor touched is the same.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	v := vault.Render(project())
+	now := v.Files[slices.IndexFunc(v.Files, func(f vault.File) bool { return f.Path == "decisions.md" })]
+	is := string(now.Bytes)
+	lineOf := func(text string) int { return strings.Count(is[:strings.Index(is, text)], "\n") + 1 }
+	at := lineOf(" bytes 100 to ")
+	for _, tc := range []struct {
+		name, text string
+		said       bool
+		lines      []int
+		want       string
+	}{
+		{name: "nothing", text: is},
+		{name: "line ends, a byte order mark and Notes", text: "\ufeff" + strings.ReplaceAll(is, "\n", "\r\n") + "more"},
+		{"an object", strings.Replace(is, "`transcripts/", "`transcripts/nosuch/", 1), false, []int{at}, "a citation that is another now: `transcripts/nosuch/"},
+		{"bytes", strings.Replace(is, " bytes 100 to ", " bytes 1 to ", 1), true, []int{at}, "bytes 1 to "},
+		{"a hash", strings.Replace(is, "sha256 `", "sha256 `00", 1), false, []int{at}, "a citation that is another now"},
+		{"what is no hash", strings.Replace(is, "sha256 `", "sha256 `x", 1), false, []int{at}, "a citation that is another now"},
+		{"a citation gone", strings.Replace(is, " bytes 100 to ", " bites 100 to ", 1), true, []int{at}, "a citation is missing"},
+		{"a line of another block", strings.Replace(is, " ^p-", " ^p-x", 1), false, []int{at}, "a citation that stands on no such line now"},
+		{"words", strings.Replace(is, "Releases are signed", "Releases are not signed", 1), false, []int{lineOf("Releases are signed")}, "it is not what Mneme writes now"},
+		{"words, of a page of which something is said", strings.Replace(is, "Releases are signed", "Releases are not signed", 1), true, nil, ""},
+		{"a line more", strings.Replace(is, "\n## Superseded", "\n- mine\n## Superseded", 1), false, []int{lineOf("## Superseded")}, "it is not what Mneme writes now"},
+	} {
+		ps := vault.Differences(vault.File{Path: now.Path, Bytes: []byte(tc.text)}, now, tc.said)
+		var lines []int
+		for _, p := range ps {
+			lines = append(lines, p.Line)
+			if p.Path != now.Path || !strings.Contains(p.Msg, tc.want) {
+				t.Errorf("%s: %s, want %q", tc.name, p, tc.want)
+			}
+		}
+		if !slices.Equal(lines, tc.lines) {
+			t.Errorf("%s: lines %v, want %v", tc.name, lines, tc.lines)
+		}
 	}
 }
 
