@@ -305,6 +305,16 @@ func (a *app) scope(ctx context.Context, c *client) (string, error) {
 	return "", nil
 }
 
+// inOne is the client and the project of a command that needs exactly one.
+func (a *app) inOne(ctx context.Context) (*client, string, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := a.one(ctx, c)
+	return c, p, err
+}
+
 // one is scope for commands that need exactly one project.
 func (a *app) one(ctx context.Context, c *client) (string, error) {
 	p, err := a.scope(ctx, c)

@@ -106,11 +106,7 @@ The first rule that matches a piece labels it; the same rules again write nothin
 }
 
 func (a *app) labelByModel(ctx context.Context, f labelRun) error {
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}
@@ -224,11 +220,7 @@ func (a *app) labelByRules(ctx context.Context, f labelRun) error {
 	if err != nil {
 		return err
 	}
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}
@@ -453,11 +445,7 @@ export is refused, unless --untrusted says to write them all the same, or --kind
 }
 
 func (a *app) labelExport(ctx context.Context, f labelExport) error {
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}
@@ -578,11 +566,7 @@ func (a *app) labelImport(ctx context.Context, path, format, by string) error {
 		return fault.At(fault.Invalid, path, "", "%v", err)
 	}
 	format = cmp.Or(format, labels.Format(path, head))
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}

@@ -248,11 +248,7 @@ func countTrue(bs ...bool) (n int) {
 }
 
 func (a *app) regateApply(ctx context.Context, f regateFlags) error {
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}
@@ -276,11 +272,7 @@ func (a *app) regateApply(ctx context.Context, f regateFlags) error {
 }
 
 func (a *app) regateShadow(ctx context.Context, f regateFlags) error {
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}

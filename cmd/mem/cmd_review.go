@@ -53,11 +53,7 @@ Where standard input is no terminal, each line of it is one answer.`,
 }
 
 func (a *app) labelReview(ctx context.Context, f reviewFlags) error {
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}

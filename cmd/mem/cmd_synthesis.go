@@ -38,11 +38,7 @@ after a change of the model; it waits for it.`,
 }
 
 func (a *app) synthesis(ctx context.Context, again bool, timeout time.Duration) error {
-	cl, err := a.client()
-	if err != nil {
-		return err
-	}
-	project, err := a.one(ctx, cl)
+	cl, project, err := a.inOne(ctx)
 	if err != nil {
 		return err
 	}

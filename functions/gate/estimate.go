@@ -72,7 +72,7 @@ func (f *Function) postEstimate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !memory.ValidName(b.Project) {
-		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		serve.WriteError(w, badProject(b.Project))
 		return
 	}
 	for _, n := range b.Chunks {

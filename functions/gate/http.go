@@ -87,6 +87,11 @@ func (f *Function) postReload(w http.ResponseWriter, r *http.Request) {
 	serve.WriteJSON(w, http.StatusOK, Reloaded{changed, f.found(r.Context())})
 }
 
+// badProject is the error of a request whose project is no name.
+func badProject(name string) error {
+	return fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", name)
+}
+
 // Question is one standing question as people see it.
 type Question struct {
 	ID       string `json:"id"`
@@ -174,7 +179,7 @@ func (f *Function) addQuestion(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !memory.ValidName(b.Project) {
-		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		serve.WriteError(w, badProject(b.Project))
 		return
 	}
 	if n := f.cfg.Count(b.Question); n > maxQuestionTokens {
@@ -223,7 +228,7 @@ func (f *Function) consent(w http.ResponseWriter, r *http.Request) {
 	case err != nil || b.Export == nil:
 		serve.WriteError(w, fault.At(fault.Invalid, "body", `send {"project": "shop", "export": false}`, "it does not say whether: %v", err))
 	case !memory.ValidName(b.Project):
-		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		serve.WriteError(w, badProject(b.Project))
 	default:
 		f.edit(w, r, b.Project, func(s questions.Set) (questions.Set, error) {
 			s.NoExport = !*b.Export

@@ -177,10 +177,6 @@ func body(w http.ResponseWriter, r *http.Request, most int64, into any, hint str
 	return nil
 }
 
-func badProject(name string) error {
-	return fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", name)
-}
-
 // Label asks the model about every piece, without a memory. What stands as its label,
 // under the wording that it is asked with now, is not asked again, so that a call
 // which was interrupted goes on. Pieces that a person labelled come first: what they
@@ -188,14 +184,7 @@ func badProject(name string) error {
 func (f *Function) Label(ctx context.Context, b LabelRequest, progress func(done, of int)) (_ Labelled, err error) {
 	defer fault.Wrap(&err, "label %s by %s", b.Project, b.Model)
 	out := Labelled{Project: b.Project, Model: b.Model, Sends: []Destination{}}
-	if f.cfg.Pick == nil || f.cfg.Picked == nil {
-		return out, fault.At(fault.Invalid, "model "+b.Model, "configure its endpoint (MNEME_MODELS)", "no model endpoint is configured")
-	}
-	pick, err := f.cfg.Pick(b.Project, models.Request{Model: b.Model, GateBaseURL: b.BaseURL})
-	if err != nil {
-		return out, err
-	}
-	m, err := f.cfg.Picked(ctx, b.Project, pick)
+	pick, m, err := f.otherModel(ctx, b.Project, b.Model, b.BaseURL)
 	if err != nil {
 		return out, err
 	}

@@ -151,7 +151,7 @@ func (f *Function) undecided(ctx context.Context, project, query string) ([]Unde
 func (f *Function) listPending(w http.ResponseWriter, r *http.Request) {
 	p := r.URL.Query().Get("project")
 	if p != "" && !memory.ValidName(p) {
-		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", p))
+		serve.WriteError(w, badProject(p))
 		return
 	}
 	u, err := f.undecided(r.Context(), p, r.URL.Query().Get("query"))
@@ -193,7 +193,7 @@ func (f *Function) postRegate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if b.Project != "" && !memory.ValidName(b.Project) {
-		serve.WriteError(w, fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project))
+		serve.WriteError(w, badProject(b.Project))
 		return
 	}
 	if b.Apply {

@@ -93,7 +93,7 @@ func (f *Function) postShadow(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		err = fault.At(fault.Invalid, "body", "send {project, model, query, base_url, limit}", "%v", err)
 	case !memory.ValidName(b.Project):
-		err = fault.At(fault.Invalid, "project", "a project is [a-z0-9][a-z0-9._-]{0,62}", "%q is not a project name", b.Project)
+		err = badProject(b.Project)
 	case b.Model == "" || b.Model == models.Builtin:
 		err = fault.At(fault.Invalid, "model", "name the second model", "no model to compare with")
 	case b.Limit < 0:
@@ -108,20 +108,26 @@ func (f *Function) postShadow(w http.ResponseWriter, r *http.Request) {
 	p.End(out, err)
 }
 
+// otherModel is the model that a request names, ready to be asked.
+func (f *Function) otherModel(ctx context.Context, project, model, baseURL string) (*models.Pick, *Models, error) {
+	if f.cfg.Pick == nil || f.cfg.Picked == nil {
+		return nil, nil, fault.At(fault.Invalid, "model "+model, "configure its endpoint (MNEME_MODELS)", "no model endpoint is configured")
+	}
+	pick, err := f.cfg.Pick(project, models.Request{Model: model, GateBaseURL: baseURL})
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := f.cfg.Picked(ctx, project, pick)
+	return pick, m, err
+}
+
 // Shadow asks the second model about every decided step of the streams, and
 // compares. An answer that stands as a label is not asked for again, so that a call
 // which was interrupted goes on.
 func (f *Function) Shadow(ctx context.Context, b ShadowRequest, progress func(done, of int)) (_ Shadowed, err error) {
 	defer fault.Wrap(&err, "shadow %s by %s", b.Project, b.Model)
 	out := Shadowed{Project: b.Project, Model: b.Model, Streams: []Comparison{}}
-	if f.cfg.Pick == nil || f.cfg.Picked == nil {
-		return out, fault.At(fault.Invalid, "model "+b.Model, "configure its endpoint (MNEME_MODELS)", "no model endpoint is configured")
-	}
-	pick, err := f.cfg.Pick(b.Project, models.Request{Model: b.Model, GateBaseURL: b.BaseURL})
-	if err != nil {
-		return out, err
-	}
-	m, err := f.cfg.Picked(ctx, b.Project, pick)
+	_, m, err := f.otherModel(ctx, b.Project, b.Model, b.BaseURL)
 	if err != nil {
 		return out, err
 	}

@@ -185,7 +185,6 @@ func verbatim(m *memory.Memory, by said) (out []Fact) {
 
 var (
 	item   = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,3}[.)])\s+`)
-	nodeID = regexp.MustCompile(`\[([0-9a-f]{8})\]`)
 	idsEnd = regexp.MustCompile(`(?:[\s,;]*\[[0-9a-f]{8}\])+[\s.]*$`)
 )
 
@@ -208,10 +207,10 @@ func factsOf(text string, by []stream, low memory.Trust) (out []Fact) {
 		fact := Fact{Text: idsEnd.ReplaceAllString(line, ""), Trust: low}
 		worst := -1
 		var read []memory.SHA
-		for _, id := range nodeID.FindAllStringSubmatch(line, -1) {
-			n, ok := named(short[id[1]], all, fact.Text)
+		for _, id := range memory.SourceIDs(line) {
+			n, ok := named(short[id], all, fact.Text)
 			if !ok {
-				read = append(read, under(id[1], fact.Text, by)...)
+				read = append(read, under(id, fact.Text, by)...)
 				continue
 			}
 			if w := weight(all[n].trust); w > worst {

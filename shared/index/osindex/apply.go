@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -482,5 +481,3 @@ func (ix *Index) Passages(ctx context.Context, tenant string) (_ int64, err erro
 	err = ix.call(ctx, http.MethodPost, "/"+ix.passages+"/_count", map[string]any{"query": term("tenant", tenant)}, &out)
 	return out.Count, err
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -107,8 +108,8 @@ func (ix *Index) Search(ctx context.Context, query string, f index.Filter, k int
 	counts := map[string]any{}
 	for i := range words {
 		w := &words[i]
-		should = append(should, named(w.exact(), "w"+itoa(i)))
-		counts["w"+itoa(i)] = map[string]any{"filter": w.exact()}
+		should = append(should, named(w.exact(), "w"+strconv.Itoa(i)))
+		counts["w"+strconv.Itoa(i)] = map[string]any{"filter": w.exact()}
 		if w.code != "" {
 			should = append(should, map[string]any{"term": map[string]any{"codes": map[string]any{"value": w.code, "boost": codeBoost}}})
 		} else if !w.stop {
@@ -161,7 +162,7 @@ func (a *answer) hits(words []queryWord) ([]index.Hit, error) {
 	known := map[string]float64{}
 	var subject, bound float64
 	for i := range words {
-		name := "w" + itoa(i)
+		name := "w" + strconv.Itoa(i)
 		var c struct {
 			N float64 `json:"doc_count"`
 		}
