@@ -64,7 +64,7 @@ golden: ## write the golden files anew; read the diff before you commit it
 training: ## Python readers and trainers over exports, installed from PyPI into a throwaway environment (some 6 GB)
 	MNEME_TEST_PYTHON=1 MNEME_TEST_TRL=1 MNEME_TEST_TRAINERS=1 MNEME_TEST_REQUIRE=python,trl $(GO) test -v -count=1 -timeout 60m ./shared/export -run '^Test(Python|TRL|Trainers)$$'
 
-SERVICES ?= $(HOME)/.cache/mneme-run
+SERVICES ?= /var/tmp/mneme-services-$(shell id -u)
 services: ## start an S3 server, PostgreSQL and OpenSearch for tests; prints what to export; services-stop ends them
 	@infra/local/services/all.sh start $(SERVICES)
 

@@ -49,20 +49,40 @@ func (f *Function) listModels(w http.ResponseWriter, r *http.Request) {
 
 func (f *Function) found(ctx context.Context) ModelsFound {
 	out := ModelsFound{Policy: f.cfg.Policy.Name(), Models: []preflight.Result{}}
-	if f.cfg.Doctor != nil {
-		found, err := f.cfg.Doctor(ctx)
-		if err != nil {
-			out.Error, out.Hint = err.Error(), fault.HintOf(err)
+	if f.cfg.Doctor == nil {
+		return out
+	}
+	// The configuration may change while servers are looked at: what is said of both is of one.
+	now, err := f.decider(ctx)
+	for range 3 {
+		found, derr := f.cfg.Doctor(ctx)
+		out.Models, out.Error, out.Hint = append([]preflight.Result{}, found...), "", ""
+		if derr != nil {
+			out.Error, out.Hint = derr.Error(), fault.HintOf(derr)
 		}
-		out.Models = append(out.Models, found...)
-		switch m, err := f.models(ctx, ""); {
-		case err != nil:
-			out.Policy = "model"
-		case m != nil:
-			out.Policy = m.Model.Policy
+		was := now
+		if now, err = f.decider(ctx); now == was {
+			break
 		}
 	}
+	switch {
+	case err != nil:
+		out.Policy = "model"
+	case now.policy != "":
+		out.Policy = now.policy
+	}
 	return out
+}
+
+type decider struct{ policy, gate, rewrite string }
+
+// decider is what decides now by its names; the zero value where the policy does.
+func (f *Function) decider(ctx context.Context) (decider, error) {
+	m, err := f.models(ctx, "")
+	if m == nil {
+		return decider{}, err
+	}
+	return decider{m.Model.Policy, m.Model.Name, m.Model.Rewrite}, err
 }
 
 // Reloaded is the answer of POST /memory/models/reload.

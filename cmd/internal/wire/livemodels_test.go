@@ -92,7 +92,7 @@ func TestModelsFileChanges(t *testing.T) {
 	write(endpoints)
 	s.request(t, http.MethodPost, "/memory/sweep", "", "Authorization", "Bearer "+s.creds.Token.Reveal())
 	var found gate.ModelsFound
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		s.api(t, http.MethodGet, "/memory/models", map[string]any{}, &found)
 		if strings.HasPrefix(found.Policy, "extractive") || time.Now().After(end) {
 			break
