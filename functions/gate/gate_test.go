@@ -316,7 +316,7 @@ func TestKilledAtEachCall(t *testing.T) {
 	for _, effect := range []bool{false, true} {
 		t.Run(fmt.Sprintf("effect=%t", effect), func(t *testing.T) {
 			t.Parallel()
-			for n := 0; ; n++ {
+			for n := 0; ; n += functest.Stride(7) {
 				w := world(t, functest.Options{Slice: time.Second, Now: clock()})
 				admit(t, w)
 				reached := w.Stores.DieAt(n, effect, errKilled)

@@ -147,7 +147,7 @@ func TestGatesSideBySideResume(t *testing.T) {
 	calm.Learned("shop/a.jsonl", parallelSession())
 	want := calm.Hashes()
 	run := event.New(event.RunRequested, "test", event.Stream{Tenant: functest.Tenant, Project: "shop", Stream: memory.StreamName("limits", functest.Wording("limits"))})
-	for at := 1; at <= 12; at++ {
+	for at := 1; at <= 12; at += functest.Stride(4) {
 		for _, fresh := range []bool{false, true} { // the same process goes on, or another
 			b := &batching{broken: func(n int) bool { return n == at }}
 			o := functest.Options{Models: parallelModels(b, 4)}

@@ -140,7 +140,7 @@ func TestRegateIsResumed(t *testing.T) {
 	calm.Post("/memory/regate", map[string]any{}, http.StatusAccepted, &list)
 	calm.Run(calm.Published()...)
 	want := calm.Hashes()
-	for at, died := 0, true; died; at++ {
+	for at, died := 0, true; died; at += functest.Stride(7) {
 		for _, effect := range []bool{false, true} {
 			w, _, sulks := sulked(t, functest.Options{})
 			*sulks = false

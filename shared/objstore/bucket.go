@@ -305,6 +305,23 @@ func (b *Bucket) Delete(ctx context.Context, key string) (err error) {
 	return err
 }
 
+// DeleteVersions erases the object: also its earlier versions, delete markers
+// and unfinished uploads, where the store keeps such. It gives how many of these
+// were removed, also beside an error; nothing there is 0 and no error. Repeating
+// it is safe.
+func (b *Bucket) DeleteVersions(ctx context.Context, key string) (removed int, err error) {
+	defer fault.Wrap(&err, "delete versions(%s/%s)", b.name, key)
+	if err := ValidKey(key); err != nil {
+		return 0, err
+	}
+	_, err = try(ctx, b.retry, func(ctx context.Context) (struct{}, error) {
+		n, err := b.driver.DeleteVersions(ctx, key)
+		removed += n
+		return struct{}{}, err
+	})
+	return removed, err
+}
+
 // Now is the store's clock, in UTC.
 func (b *Bucket) Now(ctx context.Context) (_ time.Time, err error) {
 	defer fault.Wrap(&err, "now(%s)", b.name)

@@ -11,6 +11,9 @@
 // (a create-only write that reports a loss to its own earlier attempt). A
 // driver therefore never retries by itself.
 //
+// Where a bucket keeps versions, Delete only hides an object; DeleteVersions is
+// what erasure needs.
+//
 // The package holds no state beyond its options and keeps no copies of objects.
 package objstore
 
@@ -66,6 +69,12 @@ type Driver interface {
 	List(ctx context.Context, prefix, after string, max int) ([]Info, error)
 	// Delete removes the object; deleting nothing is no error.
 	Delete(ctx context.Context, key string) error
+	// DeleteVersions removes the object with every earlier version, delete
+	// marker and unfinished upload of this very key that the store keeps, and
+	// says how many of these there were. In a store without versions it is
+	// Delete, and 0 or 1. A version that may not be removed (a retention, a
+	// missing right) is an error; what was removed before it stays so.
+	DeleteVersions(ctx context.Context, key string) (int, error)
 	// Now is the store's clock (an S3 server's Date header).
 	Now(ctx context.Context) (time.Time, error)
 }

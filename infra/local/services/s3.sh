@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a real S3 server for tests, built from its Go module.
 #
+#   infra/local/services/s3.sh versitygw|minio version          prints its name and version
 #   infra/local/services/s3.sh versitygw|minio install          builds it once; prints the program's path
 #   infra/local/services/s3.sh versitygw|minio start DIR [PORT] serves an empty or existing DIR; prints the endpoint
 #   infra/local/services/s3.sh versitygw|minio stop DIR         asks it to end and waits
@@ -19,7 +20,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 minio_version=${MINIO_VERSION:-v0.0.0-20260212201848-7aac2a2c5b7c}
 key=mneme secret=mneme-test-secret
 
-usage() { sed -n '2,7p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,8p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 die() { echo "s3.sh: $*" >&2; exit 1; }
 
 [ $# -ge 2 ] || usage
@@ -54,9 +55,9 @@ launch() { # DIR PORT
   case $server in
     versitygw)
       # The sidecar keeps metadata in plain files: not every file system has extended attributes.
-      mkdir -p "$1/data" "$1/sidecar"
+      mkdir -p "$1/data" "$1/sidecar" "$1/versions"
       ROOT_ACCESS_KEY=$key ROOT_SECRET_KEY=$secret setsid "$program" \
-        --port "127.0.0.1:$2" --region us-east-1 --quiet posix --sidecar "$1/sidecar" "$1/data" >>"$1/log" 2>&1 & ;;
+        --port "127.0.0.1:$2" --region us-east-1 --quiet posix --sidecar "$1/sidecar" --versioning-dir "$1/versions" "$1/data" >>"$1/log" 2>&1 & ;;
     minio)
       mkdir -p "$1/data"
       MINIO_ROOT_USER=$key MINIO_ROOT_PASSWORD=$secret MINIO_BROWSER=off setsid "$program" \
@@ -100,6 +101,7 @@ finish() { # SIGNAL DIR
 }
 
 case $action in
+  version) echo "$server $version" ;;
   install) install ;;
   start) [ $# -ge 3 ] || usage; start "$3" "${4:-}" ;;
   stop) [ $# -eq 3 ] || usage; finish TERM "$3" ;;

@@ -162,39 +162,50 @@ func (s *Store) check(ctx context.Context, key string, exists bool, cond objstor
 
 // Delete implements objstore.Driver. Folders that it empties go too.
 func (s *Store) Delete(ctx context.Context, key string) error {
+	_, err := s.remove(ctx, key)
+	return err
+}
+
+// DeleteVersions implements objstore.Driver: a folder keeps no versions.
+func (s *Store) DeleteVersions(ctx context.Context, key string) (int, error) {
+	return s.remove(ctx, key)
+}
+
+// remove is Delete, and gives how many objects it removed, 0 or 1.
+func (s *Store) remove(ctx context.Context, key string) (int, error) {
 	if err := objstore.ValidKey(key); err != nil {
-		return err
+		return 0, err
 	}
 	unlock, err := s.locks.lock(ctx, key)
 	if err != nil {
-		return ioFault(key, err)
+		return 0, ioFault(key, err)
 	}
 	defer unlock()
 	path := filepath.Join(s.root, s.names.path(key))
 	st, err := os.Lstat(path)
 	if err == nil && !st.Mode().IsRegular() {
-		return nil
+		return 0, nil
 	}
 	if err == nil {
 		err = os.Remove(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return ioFault(key, err)
+		return 0, ioFault(key, err)
 	}
 	s.described.drop(key)
 	if err := syncDir(filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ioFault(key, err)
+		return 0, ioFault(key, err)
 	}
 	meta := s.metaPath(key)
 	if err := os.Remove(meta); err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
-		return ioFault(key, err)
+		return 0, ioFault(key, err)
 	}
 	prune(filepath.Dir(path), s.root)
 	prune(filepath.Dir(meta), s.metaDir)
-	return nil
+	return 1, nil
 }
 
 // prune removes dir and the folders above it, below top, while they are empty.

@@ -31,6 +31,8 @@ const (
 	OpList   Op = "list"
 	OpDelete Op = "delete"
 	OpNow    Op = "now"
+
+	OpDeleteVersions Op = "delete versions"
 )
 
 // Call is one call of the driver as a hook sees it. Key is the prefix of an
@@ -53,6 +55,9 @@ type Hooks struct {
 	// IgnoreConditions makes every conditional write unconditional, as some
 	// servers do.
 	IgnoreConditions bool
+	// Versioned keeps what a Put or Delete replaces, as a bucket with versions
+	// does, until DeleteVersions. Kept counts it.
+	Versioned bool
 	// Now is the store's clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -63,6 +68,7 @@ type Store struct {
 
 	mu      sync.RWMutex
 	objects map[string]object
+	kept    map[string]int // Versioned: earlier versions and delete markers by key
 }
 
 type object struct {
@@ -77,7 +83,7 @@ func New() *Store { return NewWith(Hooks{}) }
 
 // NewWith is an empty store that misbehaves as hooks say.
 func NewWith(h Hooks) *Store {
-	return &Store{hooks: h, objects: map[string]object{}}
+	return &Store{hooks: h, objects: map[string]object{}, kept: map[string]int{}}
 }
 
 // Get implements objstore.Driver.
@@ -130,6 +136,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64, co
 		if cond.Create && exists || cond.IfMatch != "" && (!exists || old.info.ETag != cond.IfMatch) {
 			return objstore.Info{}, fault.As(fault.Conflict, objstore.ErrPrecondition)
 		}
+		if exists && s.hooks.Versioned {
+			s.kept[key]++
+		}
 		s.objects[key] = object{data, info}
 		return info, nil
 	})
@@ -160,10 +169,35 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	_, err := hooked(ctx, s, Call{Op: OpDelete, Key: key}, func() (struct{}, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if _, exists := s.objects[key]; exists && s.hooks.Versioned {
+			s.kept[key] += 2 // the version and its delete marker
+		}
 		delete(s.objects, key)
 		return struct{}{}, nil
 	})
 	return err
+}
+
+// DeleteVersions implements objstore.Driver.
+func (s *Store) DeleteVersions(ctx context.Context, key string) (int, error) {
+	return hooked(ctx, s, Call{Op: OpDeleteVersions, Key: key}, func() (int, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		n := s.kept[key]
+		if _, exists := s.objects[key]; exists {
+			n++
+		}
+		delete(s.objects, key)
+		delete(s.kept, key)
+		return n, nil
+	})
+}
+
+// Kept is how many earlier versions and delete markers stand under key.
+func (s *Store) Kept(key string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.kept[key]
 }
 
 // Now implements objstore.Driver.

@@ -12,3 +12,11 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	objstoretest.Run(t, func(*testing.T) objstore.Driver { return memstore.New() })
 }
+
+// TestVersioned: the same with versions kept.
+func TestVersioned(t *testing.T) {
+	t.Parallel()
+	objstoretest.RunLimited(t, objstoretest.Limits{Versioned: true}, func(*testing.T) objstore.Driver {
+		return memstore.NewWith(memstore.Hooks{Versioned: true})
+	})
+}

@@ -6,6 +6,10 @@
 // upload whose completion carries the condition: minio-go's own multipart
 // upload drops it.
 //
+// An object "a" and an object "a/b" together: versitygw over a folder refuses the
+// second, and MinIO takes it but leaves it out of listings (its documented limit
+// "conflicting objects as parent"), so that a sweep of the inbox does not see it.
+//
 // Errors: 412 (and 404 under If-Match) is objstore.ErrPrecondition, 409
 // ConditionalRequestConflict and every 5xx, 429 and network error is
 // fault.Unavailable, 507 also objstore.ErrFull, 403 is fault.Denied.
@@ -19,6 +23,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -69,6 +74,7 @@ func (c Config) Validate() error {
 type Store struct {
 	core           minio.Core
 	bucket, prefix string
+	minio          *atomic.Bool // the server called itself MinIO
 }
 
 var _ objstore.Driver = (*Store)(nil)
@@ -97,10 +103,11 @@ func Open(c Config) (_ *Store, err error) {
 		return nil, err
 	}
 	transport.ResponseHeaderTimeout = answerTimeout
+	isMinIO := new(atomic.Bool)
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds:        credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""),
 		Secure:       u.Scheme == "https",
-		Transport:    dated{transport},
+		Transport:    dated{transport, isMinIO},
 		Region:       region, // spares the look-up of the bucket's
 		BucketLookup: minio.BucketLookupPath,
 		MaxRetries:   1,
@@ -108,11 +115,15 @@ func Open(c Config) (_ *Store, err error) {
 	if err != nil {
 		return nil, fault.As(fault.Invalid, err)
 	}
-	return &Store{core: minio.Core{Client: client}, bucket: c.Bucket, prefix: c.Prefix}, nil
+	return &Store{core: minio.Core{Client: client}, bucket: c.Bucket, prefix: c.Prefix, minio: isMinIO}, nil
 }
 
-// dated notes the Date header of the last answer of a call: S3's only clock.
-type dated struct{ next http.RoundTripper }
+// dated notes the Date header of the last answer of a call, S3's only clock, and
+// whether the server is MinIO.
+type dated struct {
+	next  http.RoundTripper
+	minio *atomic.Bool
+}
 
 type dateKey struct{}
 
@@ -120,6 +131,9 @@ func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := d.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(resp.Header.Get("Server"), "MinIO") {
+		d.minio.Store(true)
 	}
 	if to, ok := r.Context().Value(dateKey{}).(*time.Time); ok {
 		if t, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
@@ -201,24 +215,37 @@ func (s *Store) info(o minio.ObjectInfo) objstore.Info {
 
 // List implements objstore.Driver.
 func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]objstore.Info, error) {
+	found, err := s.list(ctx, prefix, after, after, limit)
+	// MinIO (to its last release) counts towards a page what it then leaves out
+	// as not past `after`: the keys of "a-b/" for an `after` inside "a/". Where
+	// these fill the page, it says that the listing has ended. From the start it
+	// counts right.
+	if err == nil && len(found) < limit && s.minio.Load() && strings.Contains(strings.TrimPrefix(after, prefix), "/") {
+		return s.list(ctx, prefix, "", after, limit)
+	}
+	return found, err
+}
+
+// list gives what is greater than after, and asks the server for what follows from.
+func (s *Store) list(ctx context.Context, prefix, from, after string, limit int) ([]objstore.Info, error) {
 	// The iterator reads ahead a page; it ends with this call.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	opts := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, MaxKeys: limit}
-	if after != "" {
-		opts.StartAfter = s.prefix + after
+	if from != "" {
+		opts.StartAfter = s.prefix + from
+	} else if after != "" {
+		opts.MaxKeys = 0 // the most that a page holds
 	}
 	var found []objstore.Info
 	for o := range s.core.ListObjectsIter(ctx, s.bucket, opts) {
 		if o.Err != nil {
 			return nil, asFault(o.Err)
 		}
-		if len(found) == limit {
-			break
-		}
-		found = append(found, s.info(o))
-		if len(found) == limit {
-			break
+		if info := s.info(o); info.Key > after {
+			if found = append(found, info); len(found) >= limit {
+				break
+			}
 		}
 	}
 	if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package s3store_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func TestVersitygw(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	suite(t, s3store.Config{Endpoint: "http://" + addr, Bucket: bucketName, AccessKey: access, SecretKey: secret})
+	suite(t, s3store.Config{Endpoint: "http://" + addr, Bucket: bucketName, AccessKey: access, SecretKey: secret}, objstoretest.Limits{})
 }
 
 func freeAddr(t *testing.T) string {
@@ -81,36 +82,73 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestServer runs the suite against the server that MNEME_TEST_S3 names:
-// http://key:secret@host:port, or with /bucket; the bucket is made if need be.
-func TestServer(t *testing.T) {
+// servers are the real S3 servers of a test run, by the variable that names
+// each: http://key:secret@host:port, or with /bucket; the bucket is made if need
+// be. require is the server's name in MNEME_TEST_REQUIRE.
+var servers = []struct{ name, variable, require string }{
+	{"S3", "MNEME_TEST_S3", "s3"},
+	{"MinIO", "MNEME_TEST_MINIO", "minio"},
+}
+
+// eachServer runs test against every server that there is; bucket is the one to
+// use where the variable names none.
+func eachServer(t *testing.T, bucket string, test func(t *testing.T, c s3store.Config)) {
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			where := os.Getenv(s.variable)
+			if where == "" {
+				msg := s.variable + " is not set: S3 is tested against the other servers alone"
+				if slices.Contains(strings.Split(os.Getenv("MNEME_TEST_REQUIRE"), ","), s.require) {
+					t.Fatal(msg)
+				}
+				t.Skip(msg)
+			}
+			u, err := url.Parse(where)
+			if err != nil || u.User == nil {
+				t.Fatalf("%s is not http://key:secret@host:port", s.variable)
+			}
+			pass, _ := u.User.Password()
+			c := s3store.Config{Endpoint: u.Scheme + "://" + u.Host, Bucket: cmp.Or(bucket, strings.Trim(u.Path, "/"), bucketName), AccessKey: u.User.Username(), SecretKey: pass}
+			if err := s3store.MakeBucket(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.Get(c.Endpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			t.Logf("%s calls itself %s", s.variable, resp.Header.Get("Server"))
+			test(t, c)
+		})
+	}
+}
+
+// TestServers runs the suite against the real servers.
+func TestServers(t *testing.T) {
 	t.Parallel()
-	where := os.Getenv("MNEME_TEST_S3")
-	if where == "" {
-		const msg = "MNEME_TEST_S3 is not set: S3 is tested against versitygw in the process alone"
-		if slices.Contains(strings.Split(os.Getenv("MNEME_TEST_REQUIRE"), ","), "s3") {
-			t.Fatal(msg)
+	many := 10_000
+	if testing.Short() {
+		many = 0
+	}
+	eachServer(t, "", func(t *testing.T, c s3store.Config) { suite(t, c, objstoretest.Limits{Many: many}) })
+}
+
+// TestVersionedBuckets runs it where the bucket keeps what is replaced and
+// deleted: what DeleteVersions leaves is asked of the server by its listing of versions.
+func TestVersionedBuckets(t *testing.T) {
+	t.Parallel()
+	eachServer(t, bucketName+"-versions", func(t *testing.T, c s3store.Config) {
+		if err := s3store.Versioning(t.Context(), c); err != nil {
+			t.Skipf("this server keeps no versions as it is run: %v", err)
 		}
-		t.Skip(msg)
-	}
-	u, err := url.Parse(where)
-	if err != nil || u.User == nil {
-		t.Fatalf("MNEME_TEST_S3 is not http://key:secret@host:port")
-	}
-	pass, _ := u.User.Password()
-	c := s3store.Config{Endpoint: u.Scheme + "://" + u.Host, Bucket: strings.Trim(u.Path, "/"), AccessKey: u.User.Username(), SecretKey: pass}
-	if c.Bucket == "" {
-		c.Bucket = bucketName
-	}
-	if err := s3store.MakeBucket(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	suite(t, c)
+		suite(t, c, objstoretest.Limits{Versioned: true, Many: 1100})
+	})
 }
 
 // suite runs the conformance suite, each test under a prefix of its own, and
 // finds out first what this server cannot do.
-func suite(t *testing.T, c s3store.Config) {
+func suite(t *testing.T, c s3store.Config, limits objstoretest.Limits) {
 	open := func(t *testing.T, prefix string) *s3store.Store {
 		t.Helper()
 		c := c // tests run side by side, each with its prefix
@@ -127,13 +165,24 @@ func suite(t *testing.T, c s3store.Config) {
 		_, err := probe.Put(t.Context(), key, strings.NewReader("x"), 1, objstore.Condition{})
 		return err
 	}
-	var limits objstoretest.Limits
 	if err := put("a"); err != nil {
 		t.Fatal(err)
 	}
 	if err := put("a/b"); err != nil {
 		limits.NoNesting = true
 		t.Logf(`this server cannot hold "a" and "a/b": %v`, err)
+	} else if page, err := probe.List(t.Context(), "", "", 10); err != nil || len(page) < 2 {
+		limits.NoNesting = true // MinIO's documented limit "conflicting objects as parent"
+		t.Logf(`this server holds "a" and "a/b" and lists %d of them, error %v`, len(page), err)
+	}
+	if limits.Versioned {
+		if err := probe.Delete(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := probe.Put(t.Context(), "a", strings.NewReader("x"), 1, objstore.Condition{Create: true}); err != nil {
+			limits.NoRecreate = true
+			t.Logf("this server, with versions, refuses to create what was deleted: %v", err)
+		}
 	}
 	if err := put(strings.Repeat("%", 200)); err != nil {
 		t.Fatalf("a key part of 200 bytes: %v", err)
