@@ -21,8 +21,10 @@ build: ## build bin/mem and bin/fn
 run: build ## start Mneme on ./.mneme, upload the samples, print a cited answer, stay up
 	@exec ./bin/mem up --dir ./.mneme --sample
 
-test: ## every test that needs only Go and a C compiler; what is skipped is named
-	@.ci/gotest -timeout 10m $(PKG)
+test: ## every test, also against the servers of `make services` that run; what is skipped is named
+	@eval "$$(infra/local/services/all.sh env $(SERVICES))"
+	infra/local/services/all.sh versions | sed 's/^/tests talk to /'
+	.ci/gotest -timeout 15m $(PKG)
 
 race: ## the same under the race detector
 	@$(GO) test -race -timeout 20m $(PKG)
@@ -65,7 +67,7 @@ training: ## Python readers and trainers over exports, installed from PyPI into 
 	MNEME_TEST_PYTHON=1 MNEME_TEST_TRL=1 MNEME_TEST_TRAINERS=1 MNEME_TEST_REQUIRE=python,trl $(GO) test -v -count=1 -timeout 60m ./shared/export -run '^Test(Python|TRL|Trainers)$$'
 
 SERVICES ?= /var/tmp/mneme-services-$(shell id -u)
-services: ## start an S3 server, PostgreSQL and OpenSearch for tests; prints what to export; services-stop ends them
+services: ## start versitygw, MinIO, PostgreSQL and OpenSearch for tests, which `make test` finds; services-stop ends them
 	@infra/local/services/all.sh start $(SERVICES)
 
 services-stop:
@@ -75,7 +77,7 @@ S3 ?= versitygw
 tapes: ## record anew what a real model server answers, for tests; MNEME_TEST_OLLAMA=URL of a fresh infra/local/services/ollama.sh
 	@MNEME_RECORD=1 $(GO) test -count=1 -p 1 -run 'Tape$$' ./shared/llm/ollama ./cmd/internal/wire
 
-integration: ## the suites that need a real server, against S3=versitygw or S3=minio
+integration: ## the suites that need an S3 server, against S3=versitygw or S3=minio
 	@suites=$$(grep -rlE --include='*_test.go' 'MNEME_TEST_S3' $(SRC) | xargs -rn1 dirname | sort -u | sed 's|^|./|' || true)
 	[ -n "$$suites" ] || { echo "no suite reads MNEME_TEST_S3"; exit 1; }
 	dir=$$(mktemp -d)
@@ -88,8 +90,10 @@ e2e: ## the whole program: command-line scripts, rebuild, order of events
 	@.ci/gotest -count=1 -timeout 20m ./cmd/...
 
 MNEME_CRASH_RUNS ?= 50
+# Which of them; those that kill stores too need PostgreSQL and OpenSearch.
+CRASH ?= ^TestCrash
 crash: ## kill -9 at random moments of an ingest, MNEME_CRASH_RUNS times (50)
-	@MNEME_CRASH_RUNS=$(MNEME_CRASH_RUNS) $(GO) test ./cmd/mem -run TestCrash -count=1 -v -timeout 60m
+	@MNEME_CRASH_RUNS=$(MNEME_CRASH_RUNS) $(GO) test ./cmd/mem -run '$(CRASH)' -count=1 -v -timeout 60m
 
 verify: ## fail when a generated file or go.mod is stale
 	@$(GO) mod verify

@@ -92,6 +92,7 @@ func TestKilledThenOtherRules(t *testing.T) {
 	if testing.Short() {
 		step = 11
 	}
+	step *= functest.Stride(4)
 	for n := 0; ; n += step {
 		w := taught(t, reference(), few...)
 		patterns(t, w, "ACME-[0-9a-f]{10}")

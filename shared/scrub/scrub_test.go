@@ -339,6 +339,7 @@ func TestKilled(t *testing.T) {
 	if testing.Short() {
 		step = 23
 	}
+	step *= functest.Stride(4)
 	deaths := 0
 	for _, effect := range []bool{false, true} {
 		for n := 0; ; n += step {
@@ -366,7 +367,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d deaths", deaths)
-	if deaths < 15 {
+	if deaths < 15/functest.Stride(4) {
 		t.Errorf("only %d deaths: the store was hardly asked", deaths)
 	}
 }
