@@ -231,7 +231,7 @@ func TestSynthesisKilled(t *testing.T) {
 	wanted := event.New(event.SynthesisRequested, "test", event.Synthesis{Tenant: functest.Tenant, Project: "shop"})
 	split := false
 	for _, effect := range []bool{false, true} {
-		for n := 0; ; n += functest.Stride(11) {
+		for n := 0; ; n += functest.Stride(37) {
 			w, _ := upWorld(t, functest.Options{}, ids...)
 			w.Ask("shop", ids...)
 			upAll(w)

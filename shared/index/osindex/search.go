@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -29,11 +30,20 @@ const (
 	maxWords = 64
 )
 
-// queryWord is one word of a question.
+// queryWord is one word of a question, or one part of a name in it.
 type queryWord struct {
 	text string
 	code string // where it has the form of one
 	stop bool   // it says nothing about the subject
+	// whole is the name that this is a part of, an index into query.wholes; -1 without.
+	whole int
+}
+
+// query is a question: its words, and the names whose parts some of them are.
+type query struct {
+	words  []queryWord
+	wholes []string
+	bare   bool // it has function words alone
 }
 
 var functionWords = func() map[string]bool {
@@ -44,33 +54,77 @@ var functionWords = func() map[string]bool {
 	return m
 }()
 
-func parse(query string) (out []queryWord) {
+func parse(text string) *query {
+	q := &query{}
 	seen := map[string]bool{}
-	for _, w := range strings.FieldsFunc(query, unicode.IsSpace) {
-		w = strings.Trim(w, ".,;:?!\"'()[]{}<>`“”’‘…")
-		lower := strings.ToLower(w)
-		if w == "" || seen[lower] {
-			continue
+	add := func(w queryWord) {
+		lower := strings.ToLower(w.text)
+		if w.text == "" || seen[lower] || len(q.words) == maxWords {
+			return
 		}
 		seen[lower] = true
-		q := queryWord{text: w, stop: functionWords[lower]}
-		for _, c := range codesOf(w) {
-			q.code = c
-		}
-		if out = append(out, q); len(out) == maxWords {
+		w.stop = functionWords[lower]
+		q.words = append(q.words, w)
+	}
+	for w := range strings.FieldsFuncSeq(text, unicode.IsSpace) {
+		if len(q.words) == maxWords {
 			break
 		}
+		w = strings.Trim(w, ".,;:?!\"'()[]{}<>`“”’‘…")
+		if code := codesOf(w); len(code) > 0 {
+			add(queryWord{text: w, code: code[len(code)-1], whole: -1})
+			continue
+		}
+		parts := partsOf(w)
+		if len(parts) < 2 {
+			add(queryWord{text: w, whole: -1})
+			continue
+		}
+		for _, p := range parts {
+			add(queryWord{text: p, whole: len(q.wholes)})
+		}
+		q.wholes = append(q.wholes, w)
 	}
-	// Function words order nothing, but where there is nothing else.
-	if slices.ContainsFunc(out, func(q queryWord) bool { return !q.stop }) {
-		out = slices.DeleteFunc(out, func(q queryWord) bool { return q.stop })
+	q.bare = !slices.ContainsFunc(q.words, func(w queryWord) bool { return !w.stop })
+	return q
+}
+
+// partsOf takes a path or an identifier apart as the index's analyser does: at what is
+// neither letter nor digit, and before a capital. The server would look for the parts as a
+// phrase, and find nothing of a name that is written another way.
+func partsOf(w string) (out []string) {
+	for _, piece := range strings.FieldsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '’' }) {
+		from := 0
+		var prev rune
+		for i, r := range piece {
+			next, _ := utf8.DecodeRuneInString(piece[i+utf8.RuneLen(r):])
+			if i > 0 && unicode.IsUpper(r) && (unicode.IsLower(prev) || unicode.IsUpper(prev) && unicode.IsLower(next)) {
+				out = append(out, piece[from:i])
+				from = i
+			}
+			prev = r
+		}
+		out = append(out, piece[from:])
 	}
 	return out
 }
 
-// exact matches the word, whole or by its parts or by its stem.
-func (w *queryWord) exact() map[string]any {
-	return map[string]any{"multi_match": map[string]any{"query": w.text, "type": "best_fields", "fields": []string{"content^2", "content.std"}}}
+// exact matches the word as it is written or by its stem, in the text or as a part of a name.
+func (q *query) exact(w *queryWord) map[string]any {
+	if w.stop && !q.bare {
+		return match("content.std", w.text, contentBoost) // the most common are no words to it
+	}
+	return either(match("content", w.text, contentBoost), match("content.std", w.text, contentBoost))
+}
+
+// match finds any of the terms that the field's analyser makes of the text.
+func match(field, text string, boost float64) map[string]any {
+	return map[string]any{"match": map[string]any{field: map[string]any{"query": text, "boost": boost}}}
+}
+
+// either scores by the better of its queries.
+func either(queries ...any) map[string]any {
+	return map[string]any{"dis_max": map[string]any{"queries": queries}}
 }
 
 func named(query map[string]any, name string) map[string]any {
@@ -79,10 +133,10 @@ func named(query map[string]any, name string) map[string]any {
 
 // Search implements index.Lexical. One request brings the hits and, over the scope that
 // is seen, how many passages hold each word.
-func (ix *Index) Search(ctx context.Context, query string, f index.Filter, k int) (hits []index.Hit, err error) {
+func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int) (hits []index.Hit, err error) {
 	defer fault.Wrap(&err, "osindex.Search(%s)", f.Tenant)
-	words := parse(query)
-	if k <= 0 || f.Tenant == "" || len(f.Projects) == 0 || len(words) == 0 {
+	q := parse(text)
+	if k <= 0 || f.Tenant == "" || len(f.Projects) == 0 || len(q.words) == 0 {
 		return nil, nil
 	}
 	if err := ix.refresh(ctx); err != nil {
@@ -106,17 +160,28 @@ func (ix *Index) Search(ctx context.Context, query string, f index.Filter, k int
 	}
 	var should []any
 	counts := map[string]any{}
-	for i := range words {
-		w := &words[i]
-		should = append(should, named(w.exact(), "w"+strconv.Itoa(i)))
-		counts["w"+strconv.Itoa(i)] = map[string]any{"filter": w.exact()}
-		if w.code != "" {
-			should = append(should, map[string]any{"term": map[string]any{"codes": map[string]any{"value": w.code, "boost": codeBoost}}})
-		} else if !w.stop {
-			should = append(should, map[string]any{"match": map[string]any{"content": map[string]any{
+	for i := range q.words {
+		w := &q.words[i]
+		name := "w" + strconv.Itoa(i)
+		counts[name] = map[string]any{"filter": q.exact(w)}
+		exact := named(q.exact(w), name)
+		switch {
+		case w.code != "":
+			should = append(should, exact, map[string]any{"term": map[string]any{"codes": map[string]any{"value": w.code, "boost": codeBoost}}})
+		case w.stop:
+			should = append(should, exact)
+		default:
+			// Beside the word itself what is like it adds nothing.
+			should = append(should, either(exact, map[string]any{"match": map[string]any{"content": map[string]any{
 				"query": w.text, "fuzziness": "AUTO", "prefix_length": 1, "max_expansions": 50, "boost": fuzzyBoost,
-			}}})
+			}}}))
 		}
+	}
+	for i, whole := range q.wholes {
+		name := "n" + strconv.Itoa(i)
+		query := either(map[string]any{"term": map[string]any{"content": map[string]any{"value": strings.ToLower(whole), "boost": contentBoost}}}, match("content.std", whole, contentBoost))
+		should = append(should, named(query, name))
+		counts[name] = map[string]any{"filter": query}
 	}
 	var out answer
 	err = ix.call(ctx, http.MethodPost, "/"+ix.passages+"/_search", map[string]any{
@@ -132,7 +197,7 @@ func (ix *Index) Search(ctx context.Context, query string, f index.Filter, k int
 	if err != nil {
 		return nil, err
 	}
-	return out.hits(words)
+	return out.hits(q)
 }
 
 // answer is what Search reads of OpenSearch's.
@@ -154,37 +219,55 @@ type answer struct {
 	} `json:"aggregations"`
 }
 
-func (a *answer) hits(words []queryWord) ([]index.Hit, error) {
-	var total float64
-	if err := json.Unmarshal(a.Aggregations.All.Scope["doc_count"], &total); err != nil {
-		return nil, fault.New(fault.Unavailable, "the answer has no count: %v", err)
-	}
-	known := map[string]float64{}
-	var subject, bound float64
-	for i := range words {
-		name := "w" + strconv.Itoa(i)
+func (a *answer) hits(q *query) ([]index.Hit, error) {
+	count := func(name string) (float64, error) {
 		var c struct {
 			N float64 `json:"doc_count"`
 		}
 		if err := json.Unmarshal(a.Aggregations.All.Scope[name], &c); err != nil {
-			return nil, fault.New(fault.Unavailable, "the answer has no count of %s: %v", name, err)
+			return 0, fault.New(fault.Unavailable, "the answer has no count of %s: %v", name, err)
 		}
-		if idf := math.Log(1 + (total-c.N+0.5)/(c.N+0.5)); c.N > 0 || !words[i].stop {
+		return c.N, nil
+	}
+	var total float64
+	if err := json.Unmarshal(a.Aggregations.All.Scope["doc_count"], &total); err != nil {
+		return nil, fault.New(fault.Unavailable, "the answer has no count: %v", err)
+	}
+	known := make([]float64, len(q.words))
+	var subject, bound float64
+	for i := range q.words {
+		w := &q.words[i]
+		n, err := count("w" + strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		if idf := math.Log(1 + (total-n+0.5)/(n+0.5)); n > 0 || !w.stop {
 			bound += idf * (k1 + 1)
-			if words[i].code != "" && c.N > 0 {
+			if w.code != "" && n > 0 {
 				bound += codeBoost * idf * scale
 			}
 		}
-		if !words[i].stop {
-			known[name] = math.Log(1 + (index.ShareBackground+total-c.N+0.5)/(c.N+0.5))
-			subject += known[name]
+		if !w.stop {
+			known[i] = math.Log(1 + (index.ShareBackground+total-n+0.5)/(n+0.5))
+			subject += known[i]
+		}
+	}
+	for i := range q.wholes {
+		n, err := count("n" + strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			bound += math.Log(1+(total-n+0.5)/(n+0.5)) * (k1 + 1)
 		}
 	}
 	out := make([]index.Hit, 0, len(a.Hits.Hits))
 	for _, h := range a.Hits.Hits {
 		hit := index.Hit{Passage: memory.SHA(h.ID), Node: h.Source.Node, Score: h.Score * scale}
-		for _, name := range h.Matched {
-			hit.IDFShare += known[name]
+		for i := range q.words {
+			if slices.Contains(h.Matched, "w"+strconv.Itoa(i)) || q.words[i].whole >= 0 && slices.Contains(h.Matched, "n"+strconv.Itoa(q.words[i].whole)) {
+				hit.IDFShare += known[i]
+			}
 		}
 		if subject > 0 {
 			hit.IDFShare /= subject
