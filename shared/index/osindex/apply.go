@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -334,11 +336,20 @@ func term(field, value string) map[string]any {
 	return map[string]any{"term": map[string]any{field: value}}
 }
 
-// bulk gathers operations and sends them in requests of about maxBulk.
+const (
+	// lanes is how many bulk requests are under way at a time: a shard takes each with one
+	// thread. laneOps operations each are worth it.
+	lanes   = 2
+	laneOps = 100
+)
+
+// bulk gathers operations and sends them in requests of about maxBulk. No two are about
+// one document: it does not matter in which order they are done.
 type bulk struct {
 	ix      *Index
 	version int64
 	body    bytes.Buffer
+	starts  []int // of the operations in body
 }
 
 func (w *bulk) add(ctx context.Context, alias, op, id string, doc any) error {
@@ -350,6 +361,7 @@ func (w *bulk) add(ctx context.Context, alias, op, id string, doc any) error {
 
 // gather adds an operation without sending any.
 func (w *bulk) gather(alias, op, id string, doc any) error {
+	w.starts = append(w.starts, w.body.Len())
 	lines := []any{map[string]any{op: map[string]any{"_index": alias, "_id": id, "version": w.version, "version_type": "external_gte"}}}
 	if doc != nil {
 		lines = append(lines, doc)
@@ -365,25 +377,42 @@ func (w *bulk) gather(alias, op, id string, doc any) error {
 	return nil
 }
 
-// send sends what is gathered; what an item was refused for is the error, but for a
-// version that a later batch wrote.
+// send sends what is gathered.
 func (w *bulk) send(ctx context.Context) error {
-	if w.body.Len() == 0 {
-		return nil
+	n := min(lanes, max(1, len(w.starts)/laneOps))
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		from, to := len(w.starts)*i/n, len(w.starts)*(i+1)/n
+		if from == to {
+			continue
+		}
+		end := w.body.Len()
+		if to < len(w.starts) {
+			end = w.starts[to]
+		}
+		part := w.body.Bytes()[w.starts[from]:end]
+		g.Go(func() error { return w.ix.bulk(ctx, part) })
 	}
+	err := g.Wait()
+	w.body.Reset()
+	w.starts = w.starts[:0]
+	return err
+}
+
+// bulk sends one request; what an item was refused for is the error, but for a version
+// that a later batch wrote.
+func (ix *Index) bulk(ctx context.Context, body []byte) error {
 	var out struct {
 		Errors bool `json:"errors"`
 		Items  []map[string]struct {
-			ID     string `json:"_id"`
-			Status int    `json:"status"`
+			Status int `json:"status"`
 			Error  struct {
 				Type   string `json:"type"`
 				Reason string `json:"reason"`
 			} `json:"error"`
 		} `json:"items"`
 	}
-	err := w.ix.call(ctx, http.MethodPost, "/_bulk", w.body.Bytes(), &out)
-	w.body.Reset()
+	err := ix.call(ctx, http.MethodPost, "/_bulk?filter_path=errors,items.*.status,items.*.error", body, &out)
 	if err != nil || !out.Errors {
 		return err
 	}
