@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -210,17 +211,42 @@ func (d *dense) search(ctx context.Context, vec []float32, f *index.Filter, k in
 		return nil, err
 	}
 	if len(sc.rows) > exactShare*d.rescore {
-		sc.scores = d.estimate(sc.rows, vec, sc.scores[:0])
+		sc.scores = slices.Grow(sc.scores[:0], len(sc.rows))[:len(sc.rows)]
+		d.estimate(sc.rows, vec, sc.scores)
 		sc.rows = best(sc.rows, sc.scores, max(d.rescore, len(sc.rows)/rescoreShare))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
 	cands := make([]candidate, len(sc.rows))
-	for i, row := range sc.rows {
-		cands[i] = candidate{row, dot(vec, d.row(int(row)))}
-	}
+	inParts(len(sc.rows), exactPart, func(from, to int) {
+		for i, row := range sc.rows[from:to] {
+			cands[from+i] = candidate{row, dot(vec, d.row(int(row)))}
+		}
+	})
 	return d.collapse(cands, k), nil
+}
+
+const (
+	// Rows that are worth a goroutine, in the first pass and in the exact one: about a
+	// millisecond of either.
+	estimatePart = 1 << 16
+	exactPart    = 1 << 12
+)
+
+// inParts calls f for parts of [0, n), side by side where there are cores and a part has at
+// least `least`.
+func inParts(n, least int, f func(from, to int)) {
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
+	if parts == 1 {
+		f(0, n)
+		return
+	}
+	var wg sync.WaitGroup
+	for p := range parts {
+		wg.Go(func() { f(n*p/parts, n*(p+1)/parts) })
+	}
+	wg.Wait()
 }
 
 // seen appends the rows that f allows.
@@ -253,9 +279,9 @@ func (d *dense) inTime(f *index.Filter, row int) bool {
 	return false
 }
 
-// estimate appends the first pass's score of each row, less the part that is
-// the same for all.
-func (d *dense) estimate(rows []uint32, query []float32, scores []float32) []float32 {
+// estimate puts the first pass's score of each row into scores, less the part that
+// is the same for all.
+func (d *dense) estimate(rows []uint32, query []float32, scores []float32) {
 	vec := make([]float32, d.dims)
 	for j, x := range query {
 		vec[j] = x * d.spread[j]
@@ -275,36 +301,42 @@ func (d *dense) estimate(rows []uint32, query []float32, scores []float32) []flo
 		}
 	}
 	// Σ over set bits of vec[i] is lo·ones + step·Σ 2^p·common(p).
+	score := func(row uint32, common int) float32 {
+		return d.scale[row] * (2*(lo*d.ones[row]+step*float32(common)) - total)
+	}
 	if d.words == 4 {
 		planes4 := [planes][4]uint64{}
 		for p := range planes {
 			copy(planes4[p][:], plane[p*4:])
 		}
-		for _, row := range rows {
-			code := (*[4]uint64)(d.codes[row*4:])
+		inParts(len(rows), estimatePart, func(from, to int) {
+			for i, row := range rows[from:to] {
+				code := (*[4]uint64)(d.codes[row*4:])
+				common := 0
+				for p := range planes4 {
+					q := &planes4[p]
+					common += (bits.OnesCount64(code[0]&q[0]) + bits.OnesCount64(code[1]&q[1]) +
+						bits.OnesCount64(code[2]&q[2]) + bits.OnesCount64(code[3]&q[3])) << p
+				}
+				scores[from+i] = score(row, common)
+			}
+		})
+		return
+	}
+	inParts(len(rows), estimatePart, func(from, to int) {
+		for i, row := range rows[from:to] {
+			code := d.codes[int(row)*d.words : (int(row)+1)*d.words]
 			common := 0
-			for p := range planes4 {
-				q := &planes4[p]
-				common += (bits.OnesCount64(code[0]&q[0]) + bits.OnesCount64(code[1]&q[1]) +
-					bits.OnesCount64(code[2]&q[2]) + bits.OnesCount64(code[3]&q[3])) << p
+			for p := range planes {
+				n := 0
+				for w, q := range plane[p*d.words : (p+1)*d.words] {
+					n += bits.OnesCount64(code[w] & q)
+				}
+				common += n << p
 			}
-			scores = append(scores, d.scale[row]*(2*(lo*d.ones[row]+step*float32(common))-total))
+			scores[from+i] = score(row, common)
 		}
-		return scores
-	}
-	for _, row := range rows {
-		code := d.codes[int(row)*d.words : (int(row)+1)*d.words]
-		common := 0
-		for p := range planes {
-			n := 0
-			for w, q := range plane[p*d.words : (p+1)*d.words] {
-				n += bits.OnesCount64(code[w] & q)
-			}
-			common += n << p
-		}
-		scores = append(scores, d.scale[row]*(2*(lo*d.ones[row]+step*float32(common))-total))
-	}
-	return scores
+	})
 }
 
 // bins of the histogram that best cuts by: fine enough that the last bin holds
