@@ -3,11 +3,9 @@ package indextest_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,28 +66,8 @@ func buildBig(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	raw, err := os.ReadFile(filepath.Join("..", "..", "llm", "static", "vocab.txt"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var vocab []string
-	for w := range strings.FieldsSeq(string(raw)) {
-		if len(w) > 1 && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" {
-			vocab = append(vocab, w)
-		}
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(r, 1.07, 2.7, uint64(len(vocab)-1))
-	text := func(n int) string {
-		var sb strings.Builder
-		for i := range n {
-			if i > 0 {
-				sb.WriteByte(' ')
-			}
-			sb.WriteString(vocab[zipf.Uint64()])
-		}
-		return sb.String()
-	}
+	text := indextest.Zipf(b, 2)
+	var err error
 	ctx := context.Background()
 	if big.dir, err = os.MkdirTemp("", "mneme-bench"); err != nil {
 		b.Fatal(err)

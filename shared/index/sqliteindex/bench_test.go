@@ -3,15 +3,14 @@ package sqliteindex
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/index/indextest"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -73,31 +72,14 @@ func BenchmarkScan(b *testing.B) {
 // zipfSpace is a space of n texts, each of a node of its own, and 200 questions.
 func zipfSpace(b *testing.B, n int) (*dense, [][]float32) {
 	b.Helper()
-	raw, err := os.ReadFile("../../llm/static/vocab.txt")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var vocab []string
-	for w := range strings.FieldsSeq(string(raw)) {
-		if len(w) > 1 && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" {
-			vocab = append(vocab, w)
-		}
-	}
 	e, err := static.New()
 	if err != nil {
 		b.Fatal(err)
 	}
 	embed := func(seed uint64, texts, words int) (out [][]float32) {
-		r := rand.New(rand.NewPCG(1, seed))
-		zipf := rand.NewZipf(r, 1.07, 2.7, uint64(len(vocab)-1))
-		var sb strings.Builder
+		text := indextest.Zipf(b, seed)
 		for range texts {
-			sb.Reset()
-			for range words {
-				sb.WriteString(vocab[zipf.Uint64()])
-				sb.WriteByte(' ')
-			}
-			v, err := e.Embed(context.Background(), []string{sb.String()})
+			v, err := e.Embed(context.Background(), []string{text(words)})
 			if err != nil {
 				b.Error(err)
 				return nil
