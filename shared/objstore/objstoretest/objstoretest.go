@@ -433,6 +433,9 @@ func list(t *testing.T, d objstore.Driver, noNesting bool) {
 // manyKeys reads a long listing through a Bucket: whole, in byte order, from
 // any place on, page by page.
 func manyKeys(t *testing.T, d objstore.Driver, n int) {
+	if testing.Short() {
+		n = min(n, 1050)
+	}
 	want := make([]string, n)
 	for i := range want {
 		// Neighbours in order differ in what URLs and file systems treat apart.
@@ -501,13 +504,14 @@ func (l *listings) List(ctx context.Context, prefix, after string, limit int) ([
 // one of minio-go's own.
 const largeBytes = 17<<20 + 7
 
-func largeData() []byte {
+// largeData is read by all tests, and written by none.
+var largeData = sync.OnceValue(func() []byte {
 	data := make([]byte, largeBytes)
 	for i := range data {
 		data[i] = byte(i * 2654435761 >> 13) // not compressible by accident, no randomness
 	}
 	return data
-}
+})
 
 // brokenParts: an upload that fails after its first part is taken back, parts
 // and all.

@@ -127,11 +127,7 @@ func eachServer(t *testing.T, bucket string, test func(t *testing.T, c s3store.C
 // TestServers runs the suite against the real servers.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	many := 10_000
-	if testing.Short() {
-		many = 0
-	}
-	eachServer(t, "", func(t *testing.T, c s3store.Config) { suite(t, c, objstoretest.Limits{Many: many}) })
+	eachServer(t, "", func(t *testing.T, c s3store.Config) { suite(t, c, objstoretest.Limits{Many: 10_000}) })
 }
 
 // TestVersionedBuckets runs it where the bucket keeps what is replaced and
