@@ -64,14 +64,13 @@ func DifferLexical(t *testing.T, j Judged, a, b index.Lexical) {
 			}
 		}
 		overlap += float64(same) / float64(max(len(top[0]), len(top[1]), 1))
-		if d := float64(gold[1] - gold[0]); true {
-			if lost += d; d > worst {
-				worst, at = d, fmt.Sprintf("%q: place %d, then %d", q.Text, gold[0], gold[1])
-			}
+		d := float64(gold[1] - gold[0])
+		if lost += d; d > worst {
+			worst, at = d, fmt.Sprintf("; most for %.80q: place %d, then %d", q.Text, gold[0], gold[1])
 		}
 	}
 	n := float64(len(j.Questions))
-	t.Logf("%d nodes, %d questions: overlap@10 %.3f; place of the gold %.2f and %.2f on average, first %d and %d times; worst %s",
+	t.Logf("%d nodes, %d questions: overlap@10 %.3f; place of the gold %.2f and %.2f on average, first %d and %d times%s",
 		len(j.Nodes), len(j.Questions), overlap/n, ranks[0]/n, ranks[1]/n, first[0], first[1], at)
 	if overlap/n < differOverlap {
 		t.Errorf("the first ten have %.3f in common on average, want %.1f", overlap/n, differOverlap)
@@ -111,6 +110,18 @@ func DifferGraph(t *testing.T, j Judged, graphs map[string]index.Graph, ready fu
 			t.Errorf("%s: hash %s over %d nodes, want %s over %d", name, hash, counts.Nodes, want, len(j.Nodes))
 		}
 	}
+	type passage struct {
+		node memory.SHA
+		unit []float32
+	}
+	var passages []passage
+	for _, b := range batches {
+		for i := range b.Nodes {
+			for _, p := range index.PassagesOf(&b.Nodes[i]) {
+				passages = append(passages, passage{b.Nodes[i].ID, index.Unit(b.Vectors[p.ID])})
+			}
+		}
+	}
 	const depth = 10
 	got, first := map[string]int{}, map[string]int{}
 	for _, q := range j.Questions {
@@ -120,17 +131,13 @@ func DifferGraph(t *testing.T, j Judged, graphs map[string]index.Graph, ready fu
 		}
 		vec := index.Unit(v[0])
 		best := map[memory.SHA]float64{}
-		for _, b := range batches {
-			for i := range b.Nodes {
-				for _, p := range index.PassagesOf(&b.Nodes[i]) {
-					s := 0.0
-					for d, x := range index.Unit(b.Vectors[p.ID]) {
-						s += float64(x) * float64(vec[d])
-					}
-					if old, ok := best[b.Nodes[i].ID]; !ok || s > old {
-						best[b.Nodes[i].ID] = s
-					}
-				}
+		for _, p := range passages {
+			s := 0.0
+			for d, x := range p.unit {
+				s += float64(x) * float64(vec[d])
+			}
+			if old, ok := best[p.node]; !ok || s > old {
+				best[p.node] = s
 			}
 		}
 		exact := make([]float64, 0, len(best))
