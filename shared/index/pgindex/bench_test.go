@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -17,18 +18,25 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
-// BenchmarkRebuild fills an empty schema with 30,000 nodes of one passage and 256
-// dimensions, the HNSW index behind them, and beside it the same rows by COPY into
+// BenchmarkRebuild fills an empty schema with 30,000 nodes (or as many thousands as
+// MNEME_BENCH_PASSAGES says) of one passage and 256 dimensions, the HNSW index behind them, and beside it the same rows by COPY into
 // tables without a primary key and CREATE INDEX: ratio is the one's time over the other's.
 //
 //	MNEME_TEST_PG=URL go test ./shared/index/pgindex -run '^$' -bench Rebuild -benchtime 1x
 func BenchmarkRebuild(b *testing.B) {
-	const nodes, dims, perBatch = 30_000, 256, 1000
+	const dims, perBatch = 256, 1000
+	nodes := 30_000
+	if s := os.Getenv("MNEME_BENCH_PASSAGES"); s != "" {
+		if _, err := fmt.Sscan(s, &nodes); err != nil {
+			b.Fatal(err)
+		}
+		nodes -= nodes % perBatch
+	}
 	b.Run(fmt.Sprintf("passages=%d", nodes), func(b *testing.B) {
 		database(b)
 		r := rand.New(rand.NewPCG(1, 2))
 		var batches []index.Batch
-		for seq := int64(1); seq <= nodes/perBatch; seq++ {
+		for seq := int64(1); seq <= int64(nodes/perBatch); seq++ {
 			batch := index.Batch{Tenant: indextest.Tenant, Project: indextest.Project, Stream: "q@1", Space: "bench", Seq: seq, Vectors: map[memory.SHA][]float32{}}
 			for i := range perBatch {
 				n := indextest.Evidence(indextest.Project, "q@1", fmt.Sprintf("We decided in meeting %d-%d that the queue holds %d jobs, because more of them starve the workers.", seq, i, r.IntN(1000)), i+1)
@@ -45,7 +53,7 @@ func BenchmarkRebuild(b *testing.B) {
 		var ours, raw time.Duration
 		for b.Loop() {
 			ix := open(b, fresh(b))
-			ix.SetExact(nodes - 1)
+			ix.SetExact(int64(nodes - 1))
 			begun := time.Now()
 			for _, batch := range batches {
 				if err := ix.Apply(b.Context(), batch); err != nil {
@@ -57,7 +65,7 @@ func BenchmarkRebuild(b *testing.B) {
 				b.Fatal(err)
 			}
 			ours += time.Since(begun)
-			b.ReportMetric(nodes/loaded.Seconds(), "nodes/s")
+			b.ReportMetric(float64(nodes)/loaded.Seconds(), "nodes/s")
 			raw += rawCopy(b, batches, dims)
 		}
 		b.ReportMetric(ours.Seconds()/float64(b.N), "s/rebuild")
