@@ -92,7 +92,7 @@ e2e: ## the whole program: command-line scripts, rebuild, order of events
 MNEME_CRASH_RUNS ?= 50
 # Which of them; those that kill stores too need PostgreSQL and OpenSearch.
 CRASH ?= ^TestCrash
-crash: ## kill -9 at random moments of an ingest, MNEME_CRASH_RUNS times (50)
+crash: ## kill -9 at random moments of an ingest, MNEME_CRASH_RUNS times (50); with MNEME_TEST_PG and _OS also servers like those
 	@MNEME_CRASH_RUNS=$(MNEME_CRASH_RUNS) $(GO) test ./cmd/mem -run '$(CRASH)' -count=1 -v -timeout 60m
 
 verify: ## fail when a generated file or go.mod is stale

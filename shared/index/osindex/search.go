@@ -117,6 +117,24 @@ func (q *query) exact(w *queryWord) map[string]any {
 	return either(match("content", w.text, contentBoost), match("content.std", w.text, contentBoost))
 }
 
+// wholly matches a name or a path as one, or any of the names in it.
+func wholly(name string) map[string]any {
+	return either(map[string]any{"term": map[string]any{"content": map[string]any{"value": strings.ToLower(name), "boost": contentBoost}}}, match("content.std", name, contentBoost))
+}
+
+// clauses are the parts of the query that an answer tells about, by name: w0 the first word, n0
+// the first whole name.
+func (q *query) clauses() map[string]any {
+	out := map[string]any{}
+	for i := range q.words {
+		out["w"+strconv.Itoa(i)] = q.exact(&q.words[i])
+	}
+	for i, whole := range q.wholes {
+		out["n"+strconv.Itoa(i)] = wholly(whole)
+	}
+	return out
+}
+
 // match finds any of the terms that the field's analyser makes of the text.
 func match(field, text string, boost float64) map[string]any {
 	return map[string]any{"match": map[string]any{field: map[string]any{"query": text, "boost": boost}}}
@@ -160,11 +178,12 @@ func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int)
 	}
 	var should []any
 	counts := map[string]any{}
+	for name, clause := range q.clauses() {
+		counts[name] = map[string]any{"filter": clause}
+	}
 	for i := range q.words {
 		w := &q.words[i]
-		name := "w" + strconv.Itoa(i)
-		counts[name] = map[string]any{"filter": q.exact(w)}
-		exact := named(q.exact(w), name)
+		exact := named(q.exact(w), "w"+strconv.Itoa(i))
 		switch {
 		case w.code != "":
 			should = append(should, exact, map[string]any{"term": map[string]any{"codes": map[string]any{"value": w.code, "boost": codeBoost}}})
@@ -178,10 +197,7 @@ func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int)
 		}
 	}
 	for i, whole := range q.wholes {
-		name := "n" + strconv.Itoa(i)
-		query := either(map[string]any{"term": map[string]any{"content": map[string]any{"value": strings.ToLower(whole), "boost": contentBoost}}}, match("content.std", whole, contentBoost))
-		should = append(should, named(query, name))
-		counts[name] = map[string]any{"filter": query}
+		should = append(should, named(wholly(whole), "n"+strconv.Itoa(i)))
 	}
 	var out answer
 	err = ix.call(ctx, http.MethodPost, "/"+ix.passages+"/_search", map[string]any{
