@@ -134,10 +134,13 @@ type Filter struct {
 	Projects []string       // empty sees nothing
 	Levels   []memory.Level // empty means L0, L1 and L2, never raw
 	// A node is seen when one of its occurrences has an effective time in
-	// [Since, Until) that is not after AsOf. A zero time leaves that side open.
+	// [Since, Until) that is not after AsOf. A zero time leaves that side open, and
 	Since time.Time
 	Until time.Time
 	AsOf  time.Time
+	// Sources, where there are any: that occurrence stands in an object whose name,
+	// bucket/key, begins with one of them. Memories (L1, L2) have no object of their own.
+	Sources []string
 }
 
 // Counts is what a tenant's projection holds.
@@ -176,6 +179,12 @@ type Graph interface {
 	// it directly, sorted. A node that was stated again after its replacement
 	// is current (see Newer).
 	Superseded(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, error)
+	// Succession is Nodes of ids and of all that name them as replaced, over at most
+	// steps steps, in one round trip; sorted by id. See Superseders.
+	Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) ([]Node, error)
+	// Below is Walk of ids, with Nodes of all that it names and of the ids' parents, in
+	// one round trip; the nodes are sorted by id.
+	Below(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, []Node, error)
 	// Hash is the index hash of a tenant and what it covers.
 	Hash(ctx context.Context, tenant string) (memory.SHA, Counts, error)
 	// Check lists what is wrong, sorted; none means sound.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -237,6 +238,40 @@ func Current(rs []Replacement, nodes []Node) map[memory.SHA][]memory.SHA {
 		}
 	}
 	return out
+}
+
+// Superseders are, of nodes that name each other as replaced, those that hold; see
+// Graph.Succession.
+func Superseders(nodes []Node) map[memory.SHA][]memory.SHA {
+	var rs []Replacement
+	for i := range nodes {
+		for _, of := range nodes[i].Supersedes {
+			rs = append(rs, Replacement{By: nodes[i].ID, Of: of})
+		}
+	}
+	out := Current(rs, nodes)
+	for _, by := range out {
+		slices.Sort(by)
+	}
+	return out
+}
+
+// Seen reports whether the filter's times and sources let one of a node's occurrences
+// through.
+func (f *Filter) Seen(occurrences []Occurrence) bool {
+	if !f.Timed() && len(f.Sources) == 0 {
+		return true
+	}
+	from, to := f.Range()
+	return slices.ContainsFunc(occurrences, func(o Occurrence) bool {
+		at := Nano(o.Place.Time)
+		return at >= from && at < to && f.From(o.Span.Object)
+	})
+}
+
+// From reports whether an object is one of the filter's sources.
+func (f *Filter) From(object string) bool {
+	return len(f.Sources) == 0 || object != "" && slices.ContainsFunc(f.Sources, func(s string) bool { return strings.HasPrefix(object, s) })
 }
 
 // Unit is v with length 1; the zero vector stays.

@@ -93,7 +93,7 @@ func Fuse(dense, lexical []Scored, opt Options) []Fused {
 			f.Score = wd*f.Dense + wl*f.Lexical
 		}
 	}
-	depth := succeed(byID, opt.Superseded, wd, wl)
+	depth := succeed(byID, opt.Superseded, opt.amended(byID), wd, wl)
 	out := make([]Fused, 0, len(byID))
 	for _, f := range byID {
 		f.Reason = reason(f, &opt)
@@ -171,26 +171,47 @@ const tailShare = 0.5
 // floor removes everything when no hit reaches the floor, else the hits under
 // tailShare of it.
 func (o *Options) floor(byID map[memory.SHA]*Fused) {
-	if o.FloorCosine <= 0 && o.FloorIDF <= 0 {
+	if o.NoFloor || o.FloorCosine <= 0 && o.FloorIDF <= 0 {
 		return
-	}
-	reaches := func(f *Fused, share float64) bool {
-		return f.DenseRank > 0 && f.Cosine >= share*o.FloorCosine || f.LexicalRank > 0 && f.IDFShare >= share*o.FloorIDF
 	}
 	known := false
 	for _, f := range byID {
-		known = known || reaches(f, 1)
+		known = known || o.reaches(f, 1)
 	}
-	maps.DeleteFunc(byID, func(_ memory.SHA, f *Fused) bool { return !known || !reaches(f, tailShare) })
+	maps.DeleteFunc(byID, func(_ memory.SHA, f *Fused) bool { return !known || !o.reaches(f, tailShare) })
+}
+
+// reaches reports whether a hit has a share of the floor.
+func (o *Options) reaches(f *Fused, share float64) bool {
+	return f.DenseRank > 0 && f.Cosine >= share*o.FloorCosine || f.LexicalRank > 0 && f.IDFShare >= share*o.FloorIDF
+}
+
+// amended are the amendments that hold for this question, by statement: the replaced one
+// answers the question too, and not much worse, and the statement holds less of the
+// question's words than the floor asks. Of a question that names what the statement says,
+// the statement is the answer whatever else its conversation decided.
+func (o *Options) amended(byID map[memory.SHA]*Fused) map[memory.SHA][]memory.SHA {
+	out := map[memory.SHA][]memory.SHA{}
+	for _, a := range o.Amended {
+		of, through := byID[a.Of], byID[a.Through]
+		if of == nil || through == nil || a.By == a.Of || slices.Contains(out[a.Of], a.By) {
+			continue
+		}
+		vague := of.IDFShare < o.FloorIDF && o.reaches(through, 1) && through.Score >= tailShare*of.Score
+		if a.Whole || vague {
+			out[a.Of] = append(out[a.Of], a.By)
+		}
+	}
+	return out
 }
 
 // succeed adds replacements that were not found, lifts each to the score of
-// what it replaces, over any number of steps, and gives how many replacements
+// what it replaces or amends, over any number of steps, and gives how many
 // stand before each node. What was asked about an old statement is asked about
 // the newer one, whose words may be far from the question's.
-func succeed(byID map[memory.SHA]*Fused, superseded map[memory.SHA][]memory.SHA, wd, wl float64) map[memory.SHA]int {
+func succeed(byID map[memory.SHA]*Fused, superseded, amended map[memory.SHA][]memory.SHA, wd, wl float64) map[memory.SHA]int {
 	depth := map[memory.SHA]int{}
-	if len(superseded) == 0 {
+	if len(superseded) == 0 && len(amended) == 0 {
 		return depth
 	}
 	replaces := map[memory.SHA][]memory.SHA{} // found nodes by their replacement
@@ -203,16 +224,26 @@ func succeed(byID map[memory.SHA]*Fused, superseded map[memory.SHA][]memory.SHA,
 			continue
 		}
 		seen[old] = true
-		for _, by := range superseded[old] {
+		after := func(by memory.SHA) bool {
 			if by == old || slices.Contains(replaces[by], old) {
-				continue
+				return false
 			}
 			if byID[by] == nil {
 				byID[by] = &Fused{ID: by, DenseWeight: wd, LexicalWeight: wl}
 			}
-			byID[old].SupersededBy = append(byID[old].SupersededBy, by)
 			replaces[by] = append(replaces[by], old)
 			todo = append(todo, by)
+			return true
+		}
+		for _, by := range superseded[old] {
+			if after(by) {
+				byID[old].SupersededBy = append(byID[old].SupersededBy, by)
+			}
+		}
+		for _, by := range amended[old] {
+			if after(by) {
+				byID[old].AmendedBy = append(byID[old].AmendedBy, by)
+			}
 		}
 	}
 	for _, olds := range replaces {
@@ -223,8 +254,11 @@ func succeed(byID map[memory.SHA]*Fused, superseded map[memory.SHA][]memory.SHA,
 	for id, f := range byID {
 		own[id] = f.Score
 	}
-	for id, f := range byID {
+	up := &chain{byID: byID, depth: depth, above: map[memory.SHA]bool{}}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		f := byID[id]
 		slices.Sort(f.SupersededBy)
+		slices.Sort(f.AmendedBy)
 		reached := map[memory.SHA]bool{id: true}
 		for todo := slices.Clone(replaces[id]); len(todo) > 0; todo = todo[1:] {
 			old := todo[0]
@@ -234,25 +268,44 @@ func succeed(byID map[memory.SHA]*Fused, superseded map[memory.SHA][]memory.SHA,
 			reached[old] = true
 			if own[old] > f.Score || own[old] == f.Score && own[id] == 0 && f.Replaces == "" {
 				f.Score, f.Replaces = own[old], old
+				f.Amends = slices.Contains(byID[old].AmendedBy, id)
 			}
 			todo = append(todo, replaces[old]...)
 		}
-		depth[id] = steps(byID, id, map[memory.SHA]bool{})
+		up.steps(id)
 	}
 	return depth
 }
 
+// chain measures how many replacements stand above each node.
+type chain struct {
+	byID  map[memory.SHA]*Fused
+	depth map[memory.SHA]int
+	above map[memory.SHA]bool // those that are being measured
+	rings int                 // how often one of them was met
+}
+
 // steps is the longest chain of replacements above id.
-func steps(byID map[memory.SHA]*Fused, id memory.SHA, above map[memory.SHA]bool) int {
-	if above[id] {
+func (c *chain) steps(id memory.SHA) int {
+	if c.above[id] {
+		c.rings++
 		return 0
 	}
-	above[id] = true
-	n := 0
-	for _, by := range byID[id].SupersededBy {
-		n = max(n, 1+steps(byID, by, above))
+	if n, ok := c.depth[id]; ok {
+		return n
 	}
-	delete(above, id)
+	rings := c.rings
+	c.above[id] = true
+	n := 0
+	for _, before := range [][]memory.SHA{c.byID[id].SupersededBy, c.byID[id].AmendedBy} {
+		for _, by := range before {
+			n = max(n, 1+c.steps(by))
+		}
+	}
+	delete(c.above, id)
+	if c.rings == rings || len(c.above) == 0 { // on a ring the length depends on where one begins
+		c.depth[id] = n
+	}
 	return n
 }
 
@@ -277,11 +330,18 @@ func reason(f *Fused, o *Options) string {
 	case o.LexicalFailed && f.DenseRank > 0:
 		s += "; the search by words failed"
 	}
-	if f.Replaces != "" {
+	switch {
+	case f.Replaces == "":
+	case f.Amends:
+		s += fmt.Sprintf("; amends what was decided where %s stands, which matched better", f.Replaces.Short())
+	default:
 		s += fmt.Sprintf("; replaces %s, which matched better", f.Replaces.Short())
 	}
 	if len(f.SupersededBy) > 0 {
 		s += fmt.Sprintf("; replaced by %s", f.SupersededBy[0].Short())
+	}
+	if len(f.AmendedBy) > 0 {
+		s += fmt.Sprintf("; what its conversation decided was replaced by %s", f.AmendedBy[0].Short())
 	}
 	return s
 }

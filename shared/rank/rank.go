@@ -52,8 +52,27 @@ type Options struct {
 	// replaces, with at least its score; one that no leg found is added. The
 	// caller leaves out those that the asker may not see.
 	Superseded map[memory.SHA][]memory.SHA
+	// Amended are statements that a newer one may stand before without replacing them.
+	Amended []Amendment
+	// NoFloor ranks whatever was found, for evaluation; the floors still say what is
+	// weak.
+	NoFloor bool
 	// Limit cuts the ranking; 0 means all.
 	Limit int
+}
+
+// Amendment says of a statement that another one of its conversation was replaced: what
+// the conversation decided is no longer true. A question that the replaced one answers too,
+// and whose words the statement hardly holds, is about the decision, not about the
+// statement; then the replacement stands first. The statement itself is not replaced.
+//
+// The caller names such By alone that are newer than Of, so that no ring of them and of
+// Options.Superseded exists.
+type Amendment struct {
+	Of      memory.SHA // the statement
+	Through memory.SHA // of the same conversation, replaced by By
+	By      memory.SHA
+	Whole   bool // Of is the conversation's text itself, which holds Through
 }
 
 // Fused is one result with its score parts.
@@ -78,8 +97,11 @@ type Fused struct {
 	LexicalWeight float64
 	// SupersededBy is set on a node that is not current.
 	SupersededBy []memory.SHA
+	// AmendedBy is set on a node that stands behind an amendment of its conversation.
+	AmendedBy []memory.SHA
 	// Replaces is the node whose match this one takes its score from.
 	Replaces memory.SHA
+	Amends   bool // it does not replace Replaces, but what its conversation decided
 	// Rerank is the cross-encoder's own score, in its own scale, of what was Reranked.
 	Rerank   float64
 	Reranked bool

@@ -35,8 +35,8 @@ import (
 
 // FormatVersion is the version of layout and analysis.
 //
-// History: 1 — first.
-const FormatVersion = "1"
+// History: 1 — first. 2 — the objects of statements.
+const FormatVersion = "2"
 
 // Index is an open folder. It implements index.Lexical.
 type Index struct {

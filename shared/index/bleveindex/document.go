@@ -15,6 +15,7 @@ const (
 	fieldCode  = "code" // error codes and constants, exact
 	fieldLevel = "lvl"  // L0, L1, L2 or raw
 	fieldTime  = "at"   // effective time of each occurrence: sortable 8 bytes
+	fieldFrom  = "src"  // object of each occurrence, NUL, its time as in fieldTime
 	fieldStore = "doc"  // stored: see packStored
 )
 
@@ -32,7 +33,7 @@ type passageDoc struct {
 	fields []bleve.Field
 }
 
-func newPassageDoc(st *stemmer, n *index.Node, p *index.Passage, times []int64) *passageDoc {
+func newPassageDoc(st *stemmer, n *index.Node, p *index.Passage, all []stated) *passageDoc {
 	text := &textField{name: fieldText}
 	codes := &textField{name: fieldCode}
 	text.freqs, codes.freqs = bleve.TokenFrequencies{}, bleve.TokenFrequencies{}
@@ -56,14 +57,18 @@ func newPassageDoc(st *stemmer, n *index.Node, p *index.Passage, times []int64) 
 		}
 	})
 	at := &textField{name: fieldTime, freqs: bleve.TokenFrequencies{}, exact: true}
-	for _, t := range times {
-		at.add(timeKey(t))
+	from := &textField{name: fieldFrom, freqs: bleve.TokenFrequencies{}, exact: true}
+	for _, s := range all {
+		at.add(timeKey(s.at))
+		if s.object != "" {
+			from.add(s.object + "\x00" + timeKey(s.at))
+		}
 	}
 	level := &textField{name: fieldLevel, freqs: bleve.TokenFrequencies{}, exact: true}
 	level.add(string(n.Level))
 	return &passageDoc{
 		id:     docID(n.ID, p.N),
-		fields: []bleve.Field{text, codes, level, at, &storedField{value: packStored(p.ID, text.AnalyzedLength(), times, header)}},
+		fields: []bleve.Field{text, codes, level, at, from, &storedField{value: packStored(p.ID, text.AnalyzedLength(), all, header)}},
 	}
 }
 
@@ -72,20 +77,28 @@ func timeKey(nano int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(nano)^1<<63))
 }
 
+// stated is when and where a node was said.
+type stated struct {
+	at     int64
+	object string // bucket/key; "" for memories
+}
+
 // storedPart is what a hit, a later occurrence and a removal need of a passage.
 type storedPart struct {
 	id     memory.SHA
-	words  int64   // that it adds to the index
-	times  []int64 // of its occurrences
-	header string  // of its embedded text
+	words  int64 // that it adds to the index
+	said   []stated
+	header string // of its embedded text
 }
 
-func packStored(id memory.SHA, words int, times []int64, header string) []byte {
+func packStored(id memory.SHA, words int, said []stated, header string) []byte {
 	a := array(id)
 	b := binary.AppendUvarint(a[:], uint64(words))
-	b = binary.AppendUvarint(b, uint64(len(times)))
-	for _, t := range times {
-		b = binary.BigEndian.AppendUint64(b, uint64(t))
+	b = binary.AppendUvarint(b, uint64(len(said)))
+	for _, s := range said {
+		b = binary.BigEndian.AppendUint64(b, uint64(s.at))
+		b = binary.AppendUvarint(b, uint64(len(s.object)))
+		b = append(b, s.object...)
 	}
 	return append(b, header...)
 }
@@ -103,13 +116,22 @@ func unpackStored(b []byte) (p storedPart, ok bool) {
 	p.words = int64(words)
 	b = b[32+size:]
 	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size)/8 {
+	if size <= 0 || n > uint64(len(b)-size)/9 {
 		return p, false
 	}
 	b = b[size:]
 	for range n {
-		p.times = append(p.times, int64(binary.BigEndian.Uint64(b)))
-		b = b[8:]
+		if len(b) < 9 {
+			return p, false
+		}
+		s := stated{at: int64(binary.BigEndian.Uint64(b))}
+		length, size := binary.Uvarint(b[8:])
+		if b = b[8:]; size <= 0 || length > uint64(len(b)-size) {
+			return p, false
+		}
+		s.object = string(b[size : size+int(length)])
+		p.said = append(p.said, s)
+		b = b[size+int(length):]
 	}
 	p.header = string(b)
 	return p, true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -425,23 +426,60 @@ func (sc *scorer) allowed(p *part) (*roaring.Bitmap, error) {
 			}
 		}
 	}
-	if !f.Timed() {
+	var in *roaring.Bitmap
+	var err error
+	from, to := f.Range()
+	switch {
+	case len(f.Sources) > 0:
+		in, err = stating(p, fieldFrom, f.Sources, func(term string) bool {
+			object, at, ok := strings.Cut(term, "\x00")
+			return ok && at >= timeKey(from) && at < timeKey(to) && f.From(object)
+		})
+	case f.Timed():
+		in, err = within(p, fieldTime, timeKey(from), timeKey(to), func(string) bool { return true })
+	default:
 		return out, nil
 	}
-	from, to := f.Range()
-	d, err := p.seg.Segment().Dictionary(fieldTime)
+	if err != nil {
+		return nil, err
+	}
+	if out != nil {
+		in.And(out)
+	}
+	return in, nil
+}
+
+// stating is the documents of a term that begins with one of the prefixes, and passes.
+func stating(p *part, field string, prefixes []string, passes func(term string) bool) (*roaring.Bitmap, error) {
+	all := roaring.New()
+	for _, prefix := range prefixes {
+		in, err := within(p, field, prefix, prefix+"\xff", passes) // no byte of UTF-8 is ff
+		if err != nil {
+			return nil, err
+		}
+		all.Or(in)
+	}
+	return all, nil
+}
+
+// within is the documents of a term in [from, to) that passes.
+func within(p *part, field, from, to string, passes func(term string) bool) (*roaring.Bitmap, error) {
+	d, err := p.seg.Segment().Dictionary(field)
 	if err != nil {
 		return nil, fault.As(fault.Unavailable, err)
 	}
 	in := roaring.New()
-	it := d.AutomatonIterator(nil, []byte(timeKey(from)), []byte(timeKey(to)))
+	it := d.AutomatonIterator(nil, []byte(from), []byte(to))
 	for {
 		e, err := it.Next()
 		if err != nil {
 			return nil, fault.As(fault.Unavailable, err)
 		}
 		if e == nil {
-			break
+			return in, nil
+		}
+		if !passes(e.Term) {
+			continue
 		}
 		list, err := d.PostingsList([]byte(e.Term), p.seg.Deleted(), nil)
 		if err != nil {
@@ -451,10 +489,6 @@ func (sc *scorer) allowed(p *part) (*roaring.Bitmap, error) {
 			return nil, err
 		}
 	}
-	if out != nil {
-		in.And(out)
-	}
-	return in, nil
 }
 
 // coversMemory reports whether levels holds L0, L1 and L2, so that the index of

@@ -1,6 +1,7 @@
 package bleveindex
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -237,12 +238,12 @@ func merged(nodes []index.Node) []index.Node {
 }
 
 // addNode puts the node's passages into the batch and gives the words they add
-// to the index. A node that stands keeps its passages and gains times; with
+// to the index. A node that stands keeps its passages and gains statements; with
 // nothing new it is left alone. anew says that what stands of it goes.
 func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *index.Node, anew bool) (int64, error) {
-	var times []int64
+	var said []stated
 	for _, o := range n.Occurrences {
-		times = append(times, index.Nano(o.Place.Time))
+		said = append(said, stated{index.Nano(o.Place.Time), o.Span.Object})
 	}
 	var was storedPart
 	stands := false
@@ -252,10 +253,10 @@ func addNode(batch *bleve.Batch, snap *scorch.IndexSnapshot, st *stemmer, n *ind
 			return 0, err
 		}
 	}
-	all := slices.Concat(was.times, times)
-	slices.Sort(all)
+	all := slices.Concat(was.said, said)
+	slices.SortFunc(all, func(a, b stated) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.object, b.object)) })
 	all = slices.Compact(all)
-	if stands && len(all) == len(was.times) {
+	if stands && len(all) == len(was.said) {
 		return 0, nil
 	}
 	var words int64

@@ -2,6 +2,7 @@ package indextest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -435,6 +436,17 @@ func testFilters(t *testing.T, g index.Graph) {
 		"until":          with(func(f *index.Filter) { f.Until = day(2) }),
 		"one day":        with(func(f *index.Filter) { f.Since, f.Until = day(3), day(4) }),
 		"as of":          with(func(f *index.Filter) { f.AsOf = day(1) }),
+		"an object":      with(func(f *index.Filter) { f.Sources = []string{"transcripts/shop/4.jsonl"} }),
+		"a folder":       with(func(f *index.Filter) { f.Sources = []string{"transcripts/shop/"} }),
+		"two objects":    with(func(f *index.Filter) { f.Sources = []string{"transcripts/shop/2", "transcripts/shop/3"} }),
+		"no object":      with(func(f *index.Filter) { f.Sources = []string{"transcripts/other/"} }),
+		"a wild name":    with(func(f *index.Filter) { f.Sources = []string{"transcripts/%", `transcripts/"`, "*", "é"} }),
+		// Said on day 1 in one object and on day 4 in another: no statement is of both.
+		"an object in time":           with(func(f *index.Filter) { f.Sources, f.Since = []string{"transcripts/shop/1.jsonl"}, day(3) }),
+		"an object, and its time":     with(func(f *index.Filter) { f.Sources, f.Since = []string{"transcripts/shop/4.jsonl"}, day(3) }),
+		"an object as of a time":      with(func(f *index.Filter) { f.Sources, f.AsOf = []string{"transcripts/shop/1"}, day(1) }),
+		"evidence of an object":       with(func(f *index.Filter) { f.Sources, f.Levels = []string{"transcripts/shop/1"}, []memory.Level{memory.L0} }),
+		"memories have no own object": with(func(f *index.Filter) { f.Sources, f.Levels = []string{"transcripts/"}, []memory.Level{memory.L1} }),
 	} {
 		hits, err := g.SearchDense(t.Context(), Space, Embed("port"), f, 1000)
 		if err != nil {
@@ -569,6 +581,27 @@ func sameGraph(t *testing.T, want, got index.Graph) {
 	compare("nodes", func(g index.Graph) (any, error) { return g.Nodes(ctx, Tenant, ids) })
 	compare("nodes of another tenant", func(g index.Graph) (any, error) { return g.Nodes(ctx, "rival", ids) })
 	compare("walk", func(g index.Graph) (any, error) { return g.Walk(ctx, Tenant, ids) })
+	for _, steps := range []int{0, 1, 8} {
+		compare(fmt.Sprintf("succession of %d steps", steps), func(g index.Graph) (any, error) { return g.Succession(ctx, Tenant, ids[:len(ids)/2], steps) })
+	}
+	compare("succession of another tenant", func(g index.Graph) (any, error) { return g.Succession(ctx, "rival", ids, 8) })
+	compare("superseders", func(g index.Graph) (any, error) {
+		nodes, err := g.Succession(ctx, Tenant, ids, 8)
+		if err != nil {
+			return nil, err
+		}
+		by, err := g.Superseded(ctx, Tenant, ids)
+		if d := cmp.Diff(by, index.Superseders(nodes), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("two ways to the same (-superseded +succession):\n%s", d)
+		}
+		return by, err
+	})
+	for _, of := range [][]memory.SHA{ids, ids[:3], nil, {"not an id"}} {
+		compare(fmt.Sprintf("below %d", len(of)), func(g index.Graph) (any, error) {
+			walk, nodes, err := g.Below(ctx, Tenant, of)
+			return []any{walk, nodes}, err
+		})
+	}
 	compare("superseded", func(g index.Graph) (any, error) { return g.Superseded(ctx, Tenant, ids) })
 	compare("hash", func(g index.Graph) (any, error) {
 		h, c, err := g.Hash(ctx, Tenant)

@@ -406,6 +406,14 @@ func sameLexical(t *testing.T, want, got index.Lexical, diff func(want, got []in
 		f.Since, f.Until = Epoch.AddDate(0, 0, since), Epoch.AddDate(0, 0, until)
 		return f
 	}
+	from := func(f index.Filter, sources ...string) index.Filter {
+		f.Sources = sources
+		return f
+	}
+	raw := func(f index.Filter) index.Filter {
+		f.Levels = []memory.Level{memory.LevelRaw, memory.L0}
+		return f
+	}
 	for name, f := range map[string]index.Filter{
 		"all":       everything(),
 		"a project": {Tenant: Tenant, Projects: []string{"other"}},
@@ -414,6 +422,12 @@ func sameLexical(t *testing.T, want, got index.Lexical, diff func(want, got []in
 		"raw":       {Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.LevelRaw, memory.L0, memory.L1, memory.L2}},
 		"day 4":     day(everything(), 4, 5),
 		"day 1 on":  day(everything(), 1, 9),
+		"an object": from(everything(), "transcripts/shop/4.jsonl"),
+		"objects":   from(everything(), "transcripts/shop/1", "transcripts/shop/3.jsonl"),
+		"no object": from(everything(), "transcripts/other/", "transcripts/*"),
+		"an object and a time it was not said at": day(from(everything(), "transcripts/shop/1.jsonl"), 3, 9),
+		"an object and its time":                  day(from(everything(), "transcripts/shop/4.jsonl"), 3, 9),
+		"raw of an object":                        raw(from(everything(), "transcripts/shop/3")),
 	} {
 		for _, q := range queries {
 			w, err := want.Search(ctx, q, f, most)

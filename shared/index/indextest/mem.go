@@ -157,14 +157,7 @@ func Sees(f *index.Filter, n *index.Node) bool {
 	if n.Tenant != f.Tenant || !slices.Contains(f.Projects, n.Project) || !slices.Contains(f.Scope(), n.Level) {
 		return false
 	}
-	if !f.Timed() {
-		return true
-	}
-	from, to := f.Range()
-	return slices.ContainsFunc(n.Occurrences, func(o index.Occurrence) bool {
-		at := index.Nano(o.Place.Time)
-		return at >= from && at < to
-	})
+	return f.Seen(n.Occurrences)
 }
 
 // SearchDense implements index.Graph.
@@ -304,6 +297,48 @@ func (g *Graph) Superseded(_ context.Context, tenant string, ids []memory.SHA) (
 		slices.Sort(out[id])
 	}
 	return out, nil
+}
+
+// Succession implements index.Graph.
+func (g *Graph) Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) ([]index.Node, error) {
+	g.mu.Lock()
+	all := slices.Clone(ids)
+	for last, n := ids, 0; n < steps && len(last) > 0; n++ {
+		var next []memory.SHA
+		for _, id := range last {
+			for _, e := range g.by[id] {
+				if !slices.Contains(all, e.by) {
+					all, next = append(all, e.by), append(next, e.by)
+				}
+			}
+		}
+		last = next
+	}
+	g.mu.Unlock()
+	slices.Sort(all)
+	return g.Nodes(ctx, tenant, all)
+}
+
+// Below implements index.Graph.
+func (g *Graph) Below(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, []index.Node, error) {
+	walk, err := g.Walk(ctx, tenant, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	tops, err := g.Nodes(ctx, tenant, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []memory.SHA
+	for _, found := range walk {
+		all = append(all, found...)
+	}
+	for i := range tops {
+		all = append(all, tops[i].Parents...)
+	}
+	slices.Sort(all)
+	nodes, err := g.Nodes(ctx, tenant, all)
+	return walk, nodes, err
 }
 
 // Hash implements index.Graph.

@@ -30,6 +30,46 @@ type passage struct {
 	Node      string     `json:"node"`
 	At        []int64    `json:"at"` // effective times of its statements, sorted
 	CreatedAt *time.Time `json:"created_at,omitempty"`
+	Said      []said     `json:"said"`
+	Row       row        `json:"row"`
+}
+
+// said is one statement, for the filters that look at time and object together.
+type said struct {
+	At     int64  `json:"at"`
+	Source string `json:"source,omitempty"`
+}
+
+// row is what Read gives of the node; it is not indexed.
+type row struct {
+	Header int          `json:"header"` // bytes of content before the text
+	T      int          `json:"t"`
+	Role   memory.Role  `json:"role,omitempty"`
+	Trust  memory.Trust `json:"trust,omitempty"`
+	// Statements of evidence.
+	Occurrences []occurrence `json:"occurrences,omitempty"`
+}
+
+type occurrence struct {
+	T     int          `json:"t"`
+	Place memory.Place `json:"place"`
+	Span  memory.Span  `json:"span"`
+	Role  memory.Role  `json:"role,omitempty"`
+}
+
+// state brings a later statement of the same text in.
+func (p *passage) state(at []int64, said []said, all []occurrence) {
+	p.At = slices.Compact(slices.Sorted(slices.Values(append(p.At, at...))))
+	for _, s := range said {
+		if !slices.Contains(p.Said, s) {
+			p.Said = append(p.Said, s)
+		}
+	}
+	for _, o := range all {
+		if !slices.ContainsFunc(p.Row.Occurrences, func(x occurrence) bool { return x.T == o.T && x.Span == o.Span }) {
+			p.Row.Occurrences = append(p.Row.Occurrences, o)
+		}
+	}
 }
 
 // position is a document of the positions: how far each space of a stream is.
@@ -192,7 +232,7 @@ func (ix *Index) write(ctx context.Context, b *index.Batch, version int64) error
 			// It was said before: its passages gain times, and stay as they are.
 			for _, pid := range old.Passages {
 				if p := times[pid]; p != nil {
-					p.At = slices.Compact(slices.Sorted(slices.Values(append(p.At, timesOf(n)...))))
+					p.state(timesOf(n), saidOf(n), occurrencesOf(n))
 					if err := w.add(ctx, ix.passages, "index", pid, p); err != nil {
 						return err
 					}
@@ -203,7 +243,7 @@ func (ix *Index) write(ctx context.Context, b *index.Batch, version int64) error
 		for j := range n.Passages {
 			doc := documentOf(n, &n.Passages[j])
 			if p := times[string(n.Passages[j].ID)]; p != nil {
-				doc.At = slices.Compact(slices.Sorted(slices.Values(append(doc.At, p.At...))))
+				doc.state(p.At, p.Said, p.Row.Occurrences)
 			}
 			if err := w.add(ctx, ix.passages, "index", string(n.Passages[j].ID), doc); err != nil {
 				return err
@@ -283,8 +323,28 @@ func documentOf(n *index.Node, p *index.Passage) passage {
 	d := passage{
 		Content: p.Embed, Codes: codesOf(n.Text[p.Start:p.End]), Tenant: n.Tenant, Project: n.Project, Stream: n.Stream, Level: string(n.Level),
 		Source: n.Occurrences[0].Span.Object, Node: string(n.ID), CreatedAt: n.SourceTime, At: timesOf(n),
+		Said: saidOf(n), Row: row{Header: len(p.Embed) - (p.End - p.Start), T: n.T, Role: n.Role, Trust: n.Trust, Occurrences: occurrencesOf(n)},
 	}
 	return d
+}
+
+func saidOf(n *index.Node) (out []said) {
+	for _, o := range n.Occurrences {
+		if s := (said{index.Nano(o.Place.Time), o.Span.Object}); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func occurrencesOf(n *index.Node) (out []occurrence) {
+	if n.Level != memory.L0 {
+		return nil
+	}
+	for _, o := range n.Occurrences {
+		out = append(out, occurrence{o.T, o.Place, o.Span, o.Role})
+	}
+	return out
 }
 
 func timesOf(n *index.Node) (at []int64) {

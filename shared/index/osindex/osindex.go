@@ -10,7 +10,7 @@
 // <prefix>-positions, of the mappings in the files of those names, the version of all in
 // the name. A node keeps the passages of its first statement, whose date is in their text:
 //
-//	mneme-passages-v1  _id: passage id   {"content":"2026-01-31 user: …","codes":["TS2322"],"tenant":…,"node":"<64 hex>","at":[nanoseconds]}
+//	mneme-passages-v1  _id: passage id   {"content":"2026-01-31 user: …","codes":["TS2322"],"tenant":…,"node":"<64 hex>","at":[nanoseconds],"said":[{"at":…,"source":…}],"row":{…}}
 //	mneme-nodes-v1     _id: node id      {"tenant":…,"passages":["<64 hex>"]}
 //	mneme-positions-v1 _id: sha256 of    {"tenant":…,"project":…,"stream":…,"spaces":{"<space>":3}}
 //	                   tenant/project/stream
@@ -139,7 +139,7 @@ func (ix *Index) ensure(ctx context.Context, alias string, mapping []byte) error
 	default:
 		for name := range have {
 			if strings.HasPrefix(name, fmt.Sprintf("%s-v%d", alias, SchemaVersion)) {
-				return nil
+				return ix.extend(ctx, alias, mapping)
 			}
 		}
 		return fault.At(fault.Corrupt, "OpenSearch alias "+alias, "delete the alias and its index, and run `mem rebuild`: the index is filled from the log, without a model call", "it is of another version than %d", SchemaVersion)
@@ -154,6 +154,38 @@ func (ix *Index) ensure(ctx context.Context, alias string, mapping []byte) error
 		return nil // another process was first
 	}
 	return err
+}
+
+// extend adds the fields that a later program of the same version knows. Rows that were
+// written before have none of them until a rebuild.
+func (ix *Index) extend(ctx context.Context, alias string, mapping []byte) error {
+	type properties struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var want struct {
+		Mappings properties `json:"mappings"`
+	}
+	if err := json.Unmarshal(mapping, &want); err != nil {
+		return err
+	}
+	var have map[string]struct {
+		Mappings properties `json:"mappings"`
+	}
+	if err := ix.call(ctx, http.MethodGet, "/"+alias+"/_mapping", nil, &have); err != nil {
+		return err
+	}
+	missing := properties{map[string]json.RawMessage{}}
+	for _, index := range have {
+		for name, field := range want.Mappings.Properties {
+			if _, ok := index.Mappings.Properties[name]; !ok {
+				missing.Properties[name] = field
+			}
+		}
+	}
+	if len(missing.Properties) == 0 {
+		return nil
+	}
+	return ix.call(ctx, http.MethodPut, "/"+alias+"/_mapping", missing, nil)
 }
 
 // Close implements index.Lexical.

@@ -172,9 +172,18 @@ func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int)
 		in = append(in, map[string]any{"terms": map[string]any{"level": []string{"L0", "L1", "L2"}}})
 	}
 	post := []any{map[string]any{"terms": map[string]any{"level": levels}}}
-	if f.Timed() {
-		from, to := f.Range()
-		post = append(post, map[string]any{"range": map[string]any{"at": map[string]any{"gte": from, "lt": to}}})
+	from, to := f.Range()
+	switch {
+	case len(f.Sources) > 0:
+		var prefixes []any
+		for _, s := range f.Sources {
+			prefixes = append(prefixes, map[string]any{"prefix": map[string]any{"said.source": map[string]any{"value": s}}})
+		}
+		post = append(post, map[string]any{"nested": map[string]any{"path": "said", "query": map[string]any{"bool": map[string]any{
+			"filter": timed("said.at", from, to), "should": prefixes, "minimum_should_match": 1,
+		}}}})
+	case f.Timed():
+		post = append(post, timed("at", from, to))
 	}
 	var should []any
 	counts := map[string]any{}
@@ -214,6 +223,10 @@ func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int)
 		return nil, err
 	}
 	return out.hits(q)
+}
+
+func timed(field string, from, to int64) map[string]any {
+	return map[string]any{"range": map[string]any{field: map[string]any{"gte": from, "lt": to}}}
 }
 
 // answer is what Search reads of OpenSearch's.

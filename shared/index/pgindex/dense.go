@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -81,12 +82,26 @@ type search struct {
 // question.
 func (q *search) where() (string, []any) {
 	sql, args := `v.project = ANY($2) AND v.level = ANY($3)`, []any{q.vec, q.f.Projects, levels(q.f)}
-	if q.f.Timed() {
+	if q.f.Timed() || len(q.f.Sources) > 0 {
 		from, to := q.f.Range()
-		sql += ` AND EXISTS (SELECT 1 FROM memory_occurrence o WHERE o.node = v.node AND o.at >= $4 AND o.at < $5)`
+		sql += ` AND EXISTS (SELECT 1 FROM memory_occurrence o WHERE o.node = v.node AND o.at >= $4 AND o.at < $5`
 		args = append(args, from, to)
+		if len(q.f.Sources) > 0 {
+			sql += ` AND EXISTS (SELECT 1 FROM unnest($6::text[]) s WHERE starts_with(o.span, s))`
+			args = append(args, spansOf(q.f.Sources))
+		}
+		sql += `)`
 	}
 	return sql, args
+}
+
+// spansOf are what the stored spans of objects begin with: a span is JSON, and its first
+// field is the object.
+func spansOf(sources []string) (out []string) {
+	for _, s := range sources {
+		out = append(out, `{"object":`+strings.TrimSuffix(encode(s), `"`))
+	}
+	return out
 }
 
 // exact scans the scope. The + 0 keeps the planner off the index.

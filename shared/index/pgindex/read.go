@@ -12,6 +12,15 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
+// wholeRows selects nodes n with what belongs to them, as scanNode reads it.
+const wholeRows = `SELECT n.sha256, n.project, n.stream, n.level, n.query_id, n.text, n.text_raw, n.text_sha256, n.t, n.role, n.trust, n.place, n.source_time,
+			o.t, o.span, o.place, o.quote, o.raw, o.role, o.turn, e.parents, e.replaced
+		FROM memory_node n
+		LEFT JOIN LATERAL (SELECT array_agg(t) t, array_agg(span) span, array_agg(place) place, array_agg(quote) quote, array_agg(quote_raw) raw, array_agg(role) AS role, array_agg(turn_id) turn
+			FROM memory_occurrence WHERE node = n.sha256) o ON true
+		LEFT JOIN LATERAL (SELECT array_agg(parent_sha) FILTER (WHERE kind = 0) parents, array_agg(parent_sha) FILTER (WHERE kind = 1) replaced
+			FROM memory_edge WHERE child_sha = n.sha256) e ON true`
+
 // Nodes implements index.Graph: one statement, so that all tables are seen at one
 // moment.
 func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (nodes []index.Node, err error) {
@@ -20,13 +29,7 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 	if len(set) == 0 {
 		return nil, nil
 	}
-	rows, err := ix.pool.Query(ctx, `SELECT n.sha256, n.project, n.stream, n.level, n.query_id, n.text, n.text_raw, n.text_sha256, n.t, n.role, n.trust, n.place, n.source_time,
-			o.t, o.span, o.place, o.quote, o.raw, o.role, o.turn, e.parents, e.replaced
-		FROM memory_node n
-		LEFT JOIN LATERAL (SELECT array_agg(t) t, array_agg(span) span, array_agg(place) place, array_agg(quote) quote, array_agg(quote_raw) raw, array_agg(role) AS role, array_agg(turn_id) turn
-			FROM memory_occurrence WHERE node = n.sha256) o ON true
-		LEFT JOIN LATERAL (SELECT array_agg(parent_sha) FILTER (WHERE kind = 0) parents, array_agg(parent_sha) FILTER (WHERE kind = 1) replaced
-			FROM memory_edge WHERE child_sha = n.sha256) e ON true
+	rows, err := ix.pool.Query(ctx, wholeRows+`
 		WHERE n.tenant = $1 AND n.sha256 = ANY($2::bytea[])`, tenant, set)
 	if err != nil {
 		return nil, stored(err)
@@ -109,17 +112,27 @@ func (ix *Index) Walk(ctx context.Context, tenant string, ids []memory.SHA) (out
 	if len(set) == 0 {
 		return out, nil
 	}
-	rows, err := ix.pool.Query(ctx, `WITH RECURSIVE up(root, sha) AS (
+	rows, err := ix.pool.Query(ctx, walkRows, tenant, set)
+	if err != nil {
+		return nil, stored(err)
+	}
+	if err := collectWalk(rows, out); err != nil {
+		return nil, stored(err)
+	}
+	return out, nil
+}
+
+// walkRows gives for each of $2 itself and the evidence that it rests on.
+const walkRows = `WITH RECURSIVE up(root, sha) AS (
 			SELECT sha256, sha256 FROM memory_node WHERE tenant = $1 AND sha256 = ANY($2::bytea[])
 			UNION
 			SELECT up.root, e.parent_sha FROM up JOIN memory_edge e ON e.child_sha = up.sha AND e.kind = 0 AND e.tenant = $1)
 		SELECT up.root, n.sha256 FROM up LEFT JOIN memory_node n ON n.sha256 = up.sha AND n.tenant = $1 AND n.level IN ('L0', 'raw')
-		ORDER BY up.root, n.sha256`, tenant, set)
-	if err != nil {
-		return nil, stored(err)
-	}
+		ORDER BY up.root, n.sha256`
+
+func collectWalk(rows pgx.Rows, out map[memory.SHA][]memory.SHA) error {
 	var root, id []byte
-	_, err = pgx.ForEachRow(rows, []any{&root, &id}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&root, &id}, func() error {
 		r := sha(root)
 		if _, ok := out[r]; !ok {
 			out[r] = []memory.SHA{}
@@ -129,10 +142,7 @@ func (ix *Index) Walk(ctx context.Context, tenant string, ids []memory.SHA) (out
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, stored(err)
-	}
-	return out, nil
+	return err
 }
 
 // Superseded implements index.Graph.

@@ -128,7 +128,7 @@ type writer struct {
 	err   error
 
 	rows    []denseRow
-	times   []denseTime
+	stated  []denseStated
 	retired []int64 // node.row of memories that the batch replaces
 	removed []int64 // node.row of nodes that are gone: the numbers may be used again
 }
@@ -234,7 +234,7 @@ func (w *writer) node(n index.Node) error {
 		at := index.Nano(o.Place.Time)
 		w.exec(`INSERT INTO occurrence (node, t, span, place, at, quote, role, turn_id) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`,
 			row, o.T, span, encode(o.Place), at, o.Quote, string(o.Role), o.TurnID)
-		w.times = append(w.times, denseTime{row, at})
+		w.stated = append(w.stated, denseStated{row, stated{at, o.Span.Object}})
 	}
 	for _, p := range n.Parents {
 		w.edge(n.ID, edgeParent, p)

@@ -23,10 +23,16 @@ type denseRow struct {
 	v             []float32
 }
 
-// denseTime is one occurrence's effective time, in nanoseconds since 1970.
-type denseTime struct {
+// denseStated is one occurrence, for filters.
+type denseStated struct {
 	nodeRow int64
-	at      int64
+	stated
+}
+
+// stated is when and where a node was said.
+type stated struct {
+	at     int64  // effective time, in nanoseconds since 1970
+	object string // bucket/key; "" for memories
 }
 
 // SearchDense implements index.Graph.
@@ -39,8 +45,8 @@ func (ix *Index) SearchDense(ctx context.Context, space string, vec []float32, f
 	if err != nil || d == nil {
 		return nil, err
 	}
-	if f.Timed() {
-		if err := ix.loadTimes(ctx, f.Tenant, d); err != nil {
+	if f.Timed() || len(f.Sources) > 0 {
+		if err := ix.loadStated(ctx, f.Tenant, d); err != nil {
 			return nil, err
 		}
 	}
@@ -140,40 +146,45 @@ func (ix *Index) readSpace(ctx context.Context, tenant, space string) (*dense, e
 	return d, nil
 }
 
-// loadTimes reads the effective times of all occurrences, for the first search
-// that filters by time.
-func (ix *Index) loadTimes(ctx context.Context, tenant string, d *dense) error {
+// loadStated reads when and where all occurrences stand, for the first search that
+// filters by it.
+func (ix *Index) loadStated(ctx context.Context, tenant string, d *dense) error {
 	d.mu.RLock()
-	have := d.times != nil
+	have := d.stated != nil
 	d.mu.RUnlock()
 	if have {
 		return nil
 	}
 	ix.apply.Lock()
 	defer ix.apply.Unlock()
-	rows, err := ix.read.QueryContext(ctx, `SELECT o.node, o.at FROM occurrence o JOIN node n ON n.row = o.node WHERE n.tenant = ? AND n.level <> 'raw'`, tenant)
-	if err != nil {
-		return stored(err)
-	}
-	defer rows.Close()
-	times := map[int64][]int64{}
-	for rows.Next() {
-		var t denseTime
-		if err := rows.Scan(&t.nodeRow, &t.at); err != nil {
-			return stored(err)
+	names := map[string]string{} // one string an object, whatever the number of its statements
+	all := map[int64][]stated{}
+	err := each(ctx, ix.read, `SELECT o.node, o.at, CASE o.span WHEN '' THEN '' ELSE o.span ->> '$.object' END FROM occurrence o JOIN node n ON n.row = o.node
+		WHERE n.tenant = ? AND n.level <> 'raw'`, []any{tenant}, func(rows *sql.Rows) error {
+		var s denseStated
+		var object sql.RawBytes
+		if err := rows.Scan(&s.nodeRow, &s.at, &object); err != nil {
+			return err
 		}
-		times[t.nodeRow] = append(times[t.nodeRow], t.at)
-	}
-	if err := rows.Err(); err != nil {
-		return stored(err)
+		name, ok := names[string(object)]
+		if !ok {
+			name = string(object)
+			names[name] = name
+		}
+		s.object = name
+		all[s.nodeRow] = append(all[s.nodeRow], s.stated)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	d.mu.Lock()
-	d.times = times
+	d.stated = all
 	d.mu.Unlock()
 	return nil
 }
 
-// loaded brings a committed batch into the spaces that are in memory. Times go
+// loaded brings a committed batch into the spaces that are in memory. Statements go
 // to every space of the tenant, as a node's vectors may stand in each.
 func (ix *Index) loaded(tenant, space string, w *writer) {
 	ix.mu.Lock()
@@ -185,7 +196,7 @@ func (ix *Index) loaded(tenant, space string, w *writer) {
 		d.mu.Lock()
 		for _, row := range w.removed {
 			d.retire(row)
-			delete(d.times, row)
+			delete(d.stated, row)
 		}
 		if key.name == space {
 			for _, row := range w.retired {
@@ -196,10 +207,10 @@ func (ix *Index) loaded(tenant, space string, w *writer) {
 			}
 			d.encode()
 		}
-		if d.times != nil {
-			for _, t := range w.times {
-				if !slices.Contains(d.times[t.nodeRow], t.at) {
-					d.times[t.nodeRow] = append(d.times[t.nodeRow], t.at)
+		if d.stated != nil {
+			for _, s := range w.stated {
+				if !slices.Contains(d.stated[s.nodeRow], s.stated) {
+					d.stated[s.nodeRow] = append(d.stated[s.nodeRow], s.stated)
 				}
 			}
 		}

@@ -27,6 +27,10 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 		return nil, stored(err)
 	}
 	defer tx.Rollback()
+	return nodesIn(ctx, tx, tenant, ids)
+}
+
+func nodesIn(ctx context.Context, tx *sql.Tx, tenant string, ids []memory.SHA) (nodes []index.Node, err error) {
 	set := idSet(ids)
 	byID := map[memory.SHA]*index.Node{}
 	byRow := map[int64]*index.Node{}
@@ -117,8 +121,12 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 // on any graph.
 func (ix *Index) Walk(ctx context.Context, tenant string, ids []memory.SHA) (out map[memory.SHA][]memory.SHA, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Walk(%s, %d)", tenant, len(ids))
+	return walkIn(ctx, ix.read, tenant, ids)
+}
+
+func walkIn(ctx context.Context, q rowQueryer, tenant string, ids []memory.SHA) (out map[memory.SHA][]memory.SHA, err error) {
 	out = map[memory.SHA][]memory.SHA{}
-	err = each(ctx, ix.read, `WITH RECURSIVE up(root, id) AS (
+	err = each(ctx, q, `WITH RECURSIVE up(root, id) AS (
 			SELECT id, id FROM node WHERE +tenant = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
 			UNION
 			SELECT up.root, e.parent FROM up JOIN edge e ON e.child = up.id AND e.kind = 0 WHERE +e.tenant = ?1)

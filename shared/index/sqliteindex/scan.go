@@ -69,7 +69,7 @@ type dense struct {
 
 	byGroup map[group]uint32
 	byNode  map[int64]uint32
-	times   map[int64][]int64 // effective times by node.row; nil until asked for
+	stated  map[int64][]stated // by node.row; nil until asked for
 }
 
 // group is what a filter decides about without looking at the row.
@@ -262,9 +262,11 @@ func inParts(n, least int, f func(from, to int)) {
 // seen appends the rows that f allows.
 func (d *dense) seen(f *index.Filter, rows []uint32) []uint32 {
 	allowed := d.allowed(f)
-	timed := f.Timed()
+	said := f.Timed() || len(f.Sources) > 0
+	from, to := f.Range()
+	sources := map[string]bool{} // by object, as far as asked
 	for i, g := range d.group {
-		if allowed[g] && (!timed || d.inTime(f, i)) {
+		if allowed[g] && (!said || d.said(f, i, from, to, sources)) {
 			rows = append(rows, uint32(i))
 		}
 	}
@@ -279,10 +281,21 @@ func (d *dense) allowed(f *index.Filter) []bool {
 	return out
 }
 
-func (d *dense) inTime(f *index.Filter, row int) bool {
-	from, to := f.Range()
-	for _, at := range d.times[d.nodeRows[d.nodeOf[row]]] {
-		if at >= from && at < to {
+// said reports whether f lets an occurrence of the row's node through.
+func (d *dense) said(f *index.Filter, row int, from, to int64, sources map[string]bool) bool {
+	for _, s := range d.stated[d.nodeRows[d.nodeOf[row]]] {
+		if s.at < from || s.at >= to {
+			continue
+		}
+		if len(f.Sources) == 0 {
+			return true
+		}
+		ok, known := sources[s.object]
+		if !known {
+			ok = f.From(s.object)
+			sources[s.object] = ok
+		}
+		if ok {
 			return true
 		}
 	}
