@@ -38,6 +38,10 @@ The chats go through a memory of their own in a temporary folder, as uploads do:
 embedded, indexed. Models are those of the environment, indexes the embedded ones. A
 chat's place is that of the first answer that cites it.
 
+What is measured is one list of evidence and raw text, in which every question finds
+what is nearest. "served" is beside it what an agent gets: memory alone, and nothing for
+a question that the floor takes for unknown; there, unanswered is no wrong answer.
+
 FOLDER is of SDE-bench's shape (decisions.jsonl, decoys.jsonl, tasks.jsonl), or holds a
 folder corpus of transcripts or notes and queries.jsonl, a line each:
   {"query": "why three retries?", "relevant": ["a.jsonl"], "stale": ["old.jsonl"]}
@@ -47,7 +51,7 @@ folder corpus of transcripts or notes and queries.jsonl, a line each:
 			return a.evalRetrieval(c.Context(), args[0], limit, misses)
 		},
 	}
-	c.Flags().BoolVar(&misses, "misses", false, "name each question that the way in use does not answer in first place")
+	c.Flags().BoolVar(&misses, "misses", false, "name each question that the way in use, and the way served, does not answer in first place")
 	c.Flags().IntVarP(&limit, "limit", "n", 20, "answers asked for, 10 to 100")
 	return c
 }
@@ -126,7 +130,10 @@ func (a *app) evalRetrieval(ctx context.Context, folder string, limit int, misse
 	}
 	a.printQuality(folder, len(set.names), rows)
 	if misses {
-		a.printMisses(set, rows[len(rows)-1].judged)
+		for _, r := range rows[len(rows)-2:] {
+			fmt.Fprintf(a.out, "\nnot in first place, %s:\n", r.Mode)
+			a.printMisses(set, r.judged)
+		}
 	}
 	return nil
 }
@@ -136,7 +143,33 @@ type evalRow struct {
 	Mode        string  `json:"mode"`
 	DenseWeight float64 `json:"dense_weight"`
 	rank.Quality
-	judged []rank.Judged
+	// Plain questions have no statement that the answer replaced, amended ones have.
+	Plain   evalShare `json:"plain"`
+	Amended evalShare `json:"amended"`
+	judged  []rank.Judged
+}
+
+// evalShare is recall@1 of a part of the questions.
+type evalShare struct {
+	N       int     `json:"n"`
+	Recall1 float64 `json:"recall_at_1"`
+}
+
+func rowOf(mode string, weight float64, js []rank.Judged) evalRow {
+	r := evalRow{Mode: mode, DenseWeight: weight, Quality: rank.Evaluate(js), judged: js}
+	part := func(amended bool) evalShare {
+		some := slices.DeleteFunc(slices.Clone(js), func(j rank.Judged) bool { return len(j.Stale) > 0 != amended })
+		return evalShare{len(some), rank.Evaluate(some).Recall1}
+	}
+	r.Plain, r.Amended = part(false), part(true)
+	return r
+}
+
+func (s evalShare) String() string {
+	if s.N == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f of %d", s.Recall1, s.N)
 }
 
 // evaluate learns the documents and asks every question in every way.
@@ -161,7 +194,7 @@ func (a *app) evaluate(ctx context.Context, set *judgedSet, limit int) ([]evalRo
 	ways := []struct {
 		mode   string
 		weight float64
-	}{{"words", 0}, {"meaning", 1}, {"both", .3}, {"both", .4}, {"both", .5}, {"both", .6}, {"both", .7}, {"in use", -1}}
+	}{{"words", 0}, {"meaning", 1}, {"both", .3}, {"both", .4}, {"both", .5}, {"both", .6}, {"both", .7}, {"in use", -1}, {served, -1}}
 	m = a.meter("ask", int64(len(ways)*len(set.asks)), false)
 	defer m.done()
 	var rows []evalRow
@@ -170,6 +203,10 @@ func (a *app) evaluate(ctx context.Context, set *judgedSet, limit int) ([]evalRo
 		weight := w.weight
 		for i, q := range set.asks {
 			v := url.Values{"query": {q.Query}, "project": {evalProject}, "limit": {strconv.Itoa(limit)}}
+			if w.mode != served {
+				v.Set("level", "L0,raw")
+				v.Set("floor", "false")
+			}
 			if q.project != "" {
 				v.Add("project", q.project)
 			}
@@ -181,7 +218,7 @@ func (a *app) evaluate(ctx context.Context, set *judgedSet, limit int) ([]evalRo
 				return nil, fault.At(fault.KindOf(err), fmt.Sprintf("question %d", i+1), fault.HintOf(err), "%v", err)
 			}
 			if len(ans.Degraded) > 0 {
-				return nil, fault.New(fault.Unavailable, "question %d: the answer was degraded: %s", i+1, strings.Join(ans.Degraded, ", "))
+				return nil, fault.New(fault.Unavailable, "question %d: the answer was degraded: %s: %s", i+1, ans.Degraded[0].Leg, ans.Degraded[0].Why)
 			}
 			js = append(js, judge(&q, &ans, objects))
 			if len(ans.Results) > 0 && w.weight < 0 {
@@ -189,10 +226,13 @@ func (a *app) evaluate(ctx context.Context, set *judgedSet, limit int) ([]evalRo
 			}
 			m.add(1)
 		}
-		rows = append(rows, evalRow{w.mode, weight, rank.Evaluate(js), js})
+		rows = append(rows, rowOf(w.mode, weight, js))
 	}
 	return rows, nil
 }
+
+// served is the mode of an agent's question.
+const served = "served"
 
 // judge ranks documents by the first answer that cites them.
 func judge(q *judgedQuery, ans *query.Answer, objects map[string]string) rank.Judged {
@@ -212,10 +252,10 @@ func judge(q *judgedQuery, ans *query.Answer, objects map[string]string) rank.Ju
 
 func (a *app) printQuality(folder string, documents int, rows []evalRow) {
 	fmt.Fprintf(a.out, "%s: %d questions over %d documents\n", folder, rows[0].Questions, documents)
-	fmt.Fprintf(a.out, "%-9s %-7s  %6s %8s %6s %6s %6s %6s %6s  %s\n", "mode", "meaning", "MRR", "nDCG@10", "P@1", "P@10", "R@1", "R@5", "R@10", "stale first, unanswered")
+	fmt.Fprintf(a.out, "%-9s %-7s  %6s %8s %6s %6s %6s %6s %6s  %-11s %-11s %s\n", "mode", "meaning", "MRR", "nDCG@10", "P@1", "P@10", "R@1", "R@5", "R@10", "plain R@1", "amended R@1", "stale first, unanswered")
 	for _, r := range rows {
-		fmt.Fprintf(a.out, "%-9s %-7.2f  %6.3f %8.3f %6.3f %6.3f %6.3f %6.3f %6.3f  %d, %d\n",
-			r.Mode, r.DenseWeight, r.MRR, r.NDCG10, r.Precision1, r.Precision10, r.Recall1, r.Recall5, r.Recall10, r.StaleFirst, r.Unanswered)
+		fmt.Fprintf(a.out, "%-9s %-7.2f  %6.3f %8.3f %6.3f %6.3f %6.3f %6.3f %6.3f  %-11s %-11s %d, %d\n",
+			r.Mode, r.DenseWeight, r.MRR, r.NDCG10, r.Precision1, r.Precision10, r.Recall1, r.Recall5, r.Recall10, r.Plain, r.Amended, r.StaleFirst, r.Unanswered)
 	}
 }
 

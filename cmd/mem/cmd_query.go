@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +20,9 @@ type queryFlags struct {
 	level        string
 	limit        int
 	since, until string
+	asOf         string
+	sources      []string
+	also         []string // other projects
 }
 
 func (a *app) cmdQuery() *cobra.Command {
@@ -37,23 +40,35 @@ func (a *app) cmdQuery() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.ask(c.Context(), cl, p, strings.Join(args, " "), f)
+			projects := []string{p}
+			for _, name := range f.also {
+				other := *a
+				other.project = name
+				if p, err = other.scope(c.Context(), cl); err != nil {
+					return err
+				}
+				projects = append(projects, p)
+			}
+			return a.ask(c.Context(), cl, projects, strings.Join(args, " "), f)
 		},
 	}
 	c.Flags().StringVar(&f.level, "level", "", "L0 evidence, L1 memory, L2 synthesis, raw; several with commas (default: memory and evidence)")
 	c.Flags().IntVarP(&f.limit, "limit", "n", 10, "results, 1 to 100")
 	c.Flags().StringVar(&f.since, "since", "", "only what was said from this day or time on")
 	c.Flags().StringVar(&f.until, "until", "", "only what was said before this day or time")
+	c.Flags().StringVar(&f.asOf, "as-of", "", "the answer of this day or time: nothing that was said later, and nothing replaced by it")
+	c.Flags().StringArrayVar(&f.sources, "source", nil, "only what was said in this upload, by its name or what that begins with; may be given again")
+	c.Flags().StringArrayVar(&f.also, "also", nil, "another project that is asked too; may be given again")
 	return c
 }
 
-func (a *app) ask(ctx context.Context, c *client, project, question string, f queryFlags) error {
-	var raw json.RawMessage
-	limit := ""
+func (a *app) ask(ctx context.Context, c *client, projects []string, question string, f queryFlags) error {
+	body := map[string]any{"query": question, "projects": projects, "level": f.level, "since": f.since, "until": f.until, "as_of": f.asOf, "sources": f.sources}
 	if f.limit != 0 {
-		limit = strconv.Itoa(f.limit)
+		body["limit"] = f.limit
 	}
-	if err := c.get(ctx, "/memory/query"+queryString("query", question, "project", project, "level", f.level, "limit", limit, "since", f.since, "until", f.until), &raw); err != nil {
+	var raw json.RawMessage
+	if err := c.send(ctx, http.MethodPost, "/memory/query", body, &raw); err != nil {
 		return err
 	}
 	var ans query.Answer
@@ -88,7 +103,7 @@ const shownCitations = 3
 
 func (a *app) printAnswer(ans query.Answer) {
 	for _, d := range ans.Degraded {
-		fmt.Fprintf(a.err, "note: the %s search did not answer; the other decided alone\n", d)
+		fmt.Fprintf(a.err, "note: %s: %s\n", shortOf(d.Leg), shown(d.Why))
 	}
 	if len(ans.Results) == 0 {
 		fmt.Fprintln(a.out, ans.Notice)
@@ -135,6 +150,25 @@ func (a *app) printAnswer(ans query.Answer) {
 		}
 		fmt.Fprintln(a.out)
 	}
+}
+
+// shortOf says what an answer had to do without.
+func shortOf(leg string) string {
+	switch leg {
+	case "semantic":
+		return "the search by meaning did not answer; words decided alone"
+	case "lexical":
+		return "the search by words did not answer; meaning decided alone"
+	case "graph":
+		return "the rows of the memory could not be read; this is what the index of words holds"
+	case "rerank":
+		return "the reranker did not answer; the order is that of the search"
+	case "questions":
+		return "a question file cannot be read; all streams of its project answered"
+	case "project":
+		return "a project was left out"
+	}
+	return leg
 }
 
 // indent puts a text's later lines under its first.

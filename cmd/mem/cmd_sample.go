@@ -98,7 +98,7 @@ func (a *app) sample(ctx context.Context, u *wire.Up, r wire.Ready) error {
 		}
 	}
 	fmt.Fprintf(a.out, "\n$ mem query %q\n", transcripts.Question)
-	if err := a.ask(ctx, c, "", transcripts.Question, queryFlags{limit: 3}); err != nil {
+	if err := a.ask(ctx, c, nil, transcripts.Question, queryFlags{limit: 3}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, `

@@ -29,6 +29,7 @@ with Ctrl-C at any time: the next start goes on where this one was.`,
 			cfg.Dir = a.folder()
 			cfg.TenantKey = a.getenv("MNEME_TENANT_KEY")
 			cfg.PG, cfg.OS = wire.Secret(a.getenv("MNEME_PG")), wire.Secret(a.getenv("MNEME_OS"))
+			cfg.OSAuth = a.getenv("MNEME_OS_AUTH")
 			level := slog.LevelWarn
 			if verbose {
 				level = slog.LevelInfo

@@ -14,6 +14,12 @@ type Request struct {
 	Limit    int
 	Since    time.Time
 	Until    time.Time
+	AsOf     time.Time // only what was said by then, and what replaced it by then
+	// Sources, where there are any: only statements of objects whose name begins with one
+	// of them. Memories have no object of their own.
+	Sources []string
+	// NoFloor ranks whatever is nearest, however far: for evaluation.
+	NoFloor bool
 	// DenseWeight is the share of the semantic leg, [0,1], in the place of the embedding
 	// space's own: 0 asks words alone, 1 meaning alone.
 	DenseWeight *float64
@@ -21,12 +27,12 @@ type Request struct {
 
 // Answer is the answer to it.
 type Answer struct {
-	Query    string   `json:"query"`
-	Project  string   `json:"project"` // the one asked; "" for several
-	Degraded []string `json:"degraded"`
-	TookMS   float64  `json:"took_ms"`
-	Results  []Result `json:"results"`
-	Notice   string   `json:"notice,omitempty"`
+	Query    string     `json:"query"`
+	Project  string     `json:"project"`  // the one asked; "" for several
+	Degraded []Degraded `json:"degraded"` // what the answer had to do without
+	TookMS   float64    `json:"took_ms"`
+	Results  []Result   `json:"results"`
+	Notice   string     `json:"notice,omitempty"`
 }
 
 // Result is one node.
@@ -45,8 +51,10 @@ type Result struct {
 	Trust        memory.Trust `json:"trust,omitempty"`
 	Kept         bool         `json:"kept"` // false for raw: seen, not kept
 	SupersededBy []memory.SHA `json:"superseded_by,omitempty"`
-	AlsoIn       []string     `json:"also_in,omitempty"` // other questions that keep the same words
-	Citations    []Citation   `json:"citations"`
+	// AlsoIn are other questions that keep the same words; of another project as
+	// project/question.
+	AlsoIn    []string   `json:"also_in,omitempty"`
+	Citations []Citation `json:"citations"`
 }
 
 // Components are the score's parts.

@@ -2,78 +2,67 @@ package query
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/rank"
 )
 
-// fill turns ranked ids into results: two round trips, whatever their number, and
-// one to the reranker between them.
-func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []rank.Fused, nodes map[memory.SHA]*index.Node, limit int, serving map[string]bool, collapse, rerank bool) error {
+// fill turns ranked ids into results: at most one round trip, whatever their number, and
+// one to the reranker before it.
+func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.SHA]*index.Node, collapse, rerank bool) error {
 	var err error
 	var keep []rank.Fused
 	also := map[memory.SHA][]string{}
 	first := map[string]memory.SHA{}
 	same := map[memory.SHA]memory.SHA{} // a repeat, and who stands for it
-	for _, r := range fused {
-		n := nodes[r.ID]
-		if n == nil || !serving[n.Project+"/"+n.Stream] || collapse && restsOn(n, nodes) {
+	for _, h := range fused {
+		n := nodes[h.ID]
+		if n == nil || !r.serving[n.Project+"/"+n.Stream] || collapse && restsOn(n, nodes) {
 			continue
 		}
-		// The same words under several questions are one answer.
-		key := n.Project + "/" + string(n.Level) + "/" + string(n.TextSHA)
+		// The same words under several questions, or in several projects, are one answer.
+		key := string(n.Level) + "/" + string(n.TextSHA)
 		if id, ok := first[key]; ok {
-			also[id] = append(also[id], n.QueryID)
-			same[r.ID] = id
+			name := n.QueryID
+			if n.Project != nodes[id].Project {
+				name = n.Project + "/" + name
+			}
+			also[id] = append(also[id], name)
+			same[h.ID] = id
 			continue
 		}
-		first[key] = r.ID
-		keep = append(keep, r)
+		first[key] = h.ID
+		keep = append(keep, h)
 	}
-	if rerank && f.cfg.Reranker != nil {
-		if keep, err = f.rerank(ctx, a, text, keep, nodes, same); err != nil {
+	if rerank && r.cfg.Reranker != nil {
+		if keep, err = r.rerank(ctx, keep, nodes, same); err != nil {
 			return err
 		}
 	}
-	keep = keep[:min(len(keep), limit)]
-	kept := make([]memory.SHA, len(keep))
-	for i := range keep {
-		kept[i] = keep[i].ID
-	}
-	walk, err := f.cfg.Graph.Walk(ctx, f.cfg.Tenant, kept)
+	keep = keep[:min(len(keep), r.q.Limit)]
+	walk, sources, err := r.below(ctx, keep, nodes)
 	if err != nil {
 		return err
 	}
-	var leaves []memory.SHA
-	for _, id := range kept {
-		leaves = append(leaves, walk[id]...)
-		if n := nodes[id]; n.Level == memory.L2 {
-			leaves = append(leaves, n.Parents...)
-		}
-	}
-	slices.Sort(leaves)
-	sources, err := f.nodes(ctx, slices.Compact(leaves))
-	if err != nil {
-		return err
-	}
-	words := wordSet(text)
-	for _, r := range keep {
-		n := nodes[r.ID]
+	words := wordSet(r.text)
+	for _, h := range keep {
+		n := nodes[h.ID]
 		res := Result{
 			SHA256: n.ID, Level: n.Level, Project: n.Project, QueryID: n.QueryID, Text: n.Text,
-			Score: r.Score, Reason: r.Reason, T: n.T, Role: n.Role, Trust: n.Trust, Kept: n.Level != memory.LevelRaw,
-			Time: n.SourceTime, SupersededBy: r.SupersededBy, AlsoIn: also[r.ID],
+			Score: h.Score, Reason: h.Reason, T: n.T, Role: n.Role, Trust: n.Trust, Kept: n.Level != memory.LevelRaw,
+			Time: n.SourceTime, SupersededBy: h.SupersededBy, AlsoIn: also[h.ID],
 			Components: Components{
-				Lexical: r.Lexical, Semantic: r.Dense, LexicalWeight: r.LexicalWeight, SemanticWeight: r.DenseWeight,
-				Cosine: r.Cosine, BM25: r.BM25, IDFShare: r.IDFShare,
+				Lexical: h.Lexical, Semantic: h.Dense, LexicalWeight: h.LexicalWeight, SemanticWeight: h.DenseWeight,
+				Cosine: h.Cosine, BM25: h.BM25, IDFShare: h.IDFShare,
 			},
 			Citations: []Citation{},
 		}
-		if r.Reranked {
-			res.Components.Rerank = &r.Rerank
+		if h.Reranked {
+			res.Components.Rerank = &h.Rerank
 		}
 		if n.Level == memory.LevelRaw {
 			res.QueryID = ""
@@ -81,7 +70,7 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 			res.Text = ""
 		}
 		var cs []cited
-		for _, src := range citedBy(n, walk[r.ID], sources) {
+		for _, src := range citedBy(n, walk[h.ID], sources) {
 			cs = append(cs, citations(src, words)...)
 		}
 		cs = nearest(cs)
@@ -98,9 +87,42 @@ func (f *Function) fill(ctx context.Context, a *Answer, text string, fused []ran
 		if n.Level == memory.LevelRaw && len(cs) > 0 {
 			res.Text = cs[0].Quote
 		}
-		a.Results = append(a.Results, res)
+		r.a.Results = append(r.a.Results, res)
 	}
 	return nil
+}
+
+// below is what the results cite. Evidence and raw text cite themselves, and are read
+// already; while the graph is away a memory is shown without what it rests on.
+func (r *asking) below(ctx context.Context, keep []rank.Fused, nodes map[memory.SHA]*index.Node) (walk map[memory.SHA][]memory.SHA, sources map[memory.SHA]*index.Node, err error) {
+	var tops []memory.SHA
+	for _, h := range keep {
+		if l := nodes[h.ID].Level; l == memory.L1 || l == memory.L2 {
+			tops = append(tops, h.ID)
+		}
+	}
+	walk, sources = map[memory.SHA][]memory.SHA{}, map[memory.SHA]*index.Node{}
+	if len(tops) > 0 && !r.without("graph") {
+		var rows []index.Node
+		err := r.graph.do(ctx, func(ctx context.Context) (err error) {
+			walk, rows, err = r.cfg.Graph.Below(ctx, r.cfg.Tenant, tops)
+			return err
+		})
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, nil, fault.As(fault.Unavailable, err)
+			}
+			r.degrade(ctx, "graph", fault.As(fault.Unavailable, fmt.Errorf("memories are without citations: %w", err)))
+			walk = map[memory.SHA][]memory.SHA{}
+		}
+		sources = byID(rows)
+	}
+	for _, h := range keep {
+		if n := nodes[h.ID]; n.Level == memory.L0 || n.Level == memory.LevelRaw {
+			walk[h.ID], sources[h.ID] = []memory.SHA{h.ID}, n
+		}
+	}
+	return walk, sources, nil
 }
 
 // citedBy is the evidence that a result cites: of what a memory rests on, what its text

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/serve"
 )
@@ -39,7 +41,7 @@ func (f *Function) ask(parse func(*http.Request) (Request, error)) http.HandlerF
 			serve.WriteError(w, err)
 			return
 		}
-		a, err := f.Ask(r.Context(), q)
+		a, err := f.Ask(f.asCaller(r), q)
 		if err != nil {
 			serve.WriteError(w, err)
 			return
@@ -48,22 +50,38 @@ func (f *Function) ask(parse func(*http.Request) (Request, error)) http.HandlerF
 	}
 }
 
+// asCaller is the request's context, with the caller's own token for the lexical index
+// where that is configured. The token goes to no other host, and into no log.
+func (f *Function) asCaller(r *http.Request) context.Context {
+	if f.cfg.Caller == nil {
+		return r.Context()
+	}
+	return index.WithBearer(r.Context(), strings.TrimSpace(f.cfg.Caller(r)))
+}
+
 // body is POST /memory/query. project is one name; projects several.
 type body struct {
 	Query    string   `json:"query"`
 	Project  string   `json:"project"`
 	Projects []string `json:"projects"`
 	Level    string   `json:"level"`
-	Limit    int      `json:"limit"`
+	Limit    *int     `json:"limit"`
 	Since    string   `json:"since"`
 	Until    string   `json:"until"`
+	AsOf     string   `json:"as_of"`
+	Source   string   `json:"source"`
+	Sources  []string `json:"sources"`
+	Floor    *bool    `json:"floor"`
 
 	DenseWeight *float64 `json:"dense_weight"`
 }
 
+// maxBody is of a request: room for a question that is too long to be told so.
+const maxBody = 1 << 20
+
 func fromBody(r *http.Request) (Request, error) {
 	var b body
-	dec := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 64<<10))
+	dec := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&b); err != nil {
 		return Request{}, fault.At(fault.Invalid, "body", "send {query, project, level, limit}", "%v", err)
@@ -73,7 +91,7 @@ func fromBody(r *http.Request) (Request, error) {
 
 func fromURL(r *http.Request) (Request, error) {
 	v := r.URL.Query()
-	b := body{Query: v.Get("query"), Level: v.Get("level"), Since: v.Get("since"), Until: v.Get("until")}
+	b := body{Query: v.Get("query"), Level: v.Get("level"), Since: v.Get("since"), Until: v.Get("until"), AsOf: v.Get("as_of"), Sources: v["source"]}
 	for _, p := range v["project"] {
 		b.Projects = append(b.Projects, strings.Split(p, ",")...)
 	}
@@ -82,10 +100,14 @@ func fromURL(r *http.Request) (Request, error) {
 		if err != nil {
 			return Request{}, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%q is not one", s)
 		}
-		if n < 1 || n > maxLimit {
-			return Request{}, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", n)
+		b.Limit = &n
+	}
+	if s := v.Get("floor"); s != "" {
+		on, err := strconv.ParseBool(s)
+		if err != nil {
+			return Request{}, fault.At(fault.Invalid, "floor", "true, or false for whatever is nearest", "%q is neither", s)
 		}
-		b.Limit = n
+		b.Floor = &on
 	}
 	if s := v.Get("dense_weight"); s != "" {
 		w, err := strconv.ParseFloat(s, 64)
@@ -98,7 +120,17 @@ func fromURL(r *http.Request) (Request, error) {
 }
 
 func (b body) request() (Request, error) {
-	q := Request{Query: b.Query, Limit: b.Limit, DenseWeight: b.DenseWeight}
+	q := Request{Query: b.Query, DenseWeight: b.DenseWeight, NoFloor: b.Floor != nil && !*b.Floor}
+	if b.Limit != nil {
+		if q.Limit = *b.Limit; q.Limit < 1 || q.Limit > maxLimit {
+			return q, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", q.Limit)
+		}
+	}
+	for _, s := range append([]string{b.Source}, b.Sources...) {
+		if s != "" && !slices.Contains(q.Sources, s) {
+			q.Sources = append(q.Sources, s)
+		}
+	}
 	for _, p := range append([]string{b.Project}, b.Projects...) {
 		if p != "" && !slices.Contains(q.Projects, p) {
 			q.Projects = append(q.Projects, p)
@@ -117,7 +149,10 @@ func (b body) request() (Request, error) {
 	if q.Since, err = parseTime("since", b.Since); err != nil {
 		return q, err
 	}
-	q.Until, err = parseTime("until", b.Until)
+	if q.Until, err = parseTime("until", b.Until); err != nil {
+		return q, err
+	}
+	q.AsOf, err = parseTime("as_of", b.AsOf)
 	return q, err
 }
 
@@ -136,16 +171,32 @@ func parseTime(field, s string) (time.Time, error) {
 	return t, nil
 }
 
+// Limits of the objects that a request names.
+const (
+	maxSources = 16
+	maxSource  = 1024 // bytes, S3's of a key
+)
+
 func (q *Request) check() error {
 	switch {
 	case strings.TrimSpace(q.Query) == "":
 		return fault.At(fault.Invalid, "query", "ask a question", "empty")
 	case len(q.Query) > maxQuery:
-		return fault.At(fault.Invalid, "query", "ask a shorter question", "over %d bytes", maxQuery)
+		return fault.At(fault.Invalid, "query", "ask a shorter question", "%d bytes, at most %d", len(q.Query), maxQuery)
+	case !utf8.ValidString(q.Query):
+		return fault.At(fault.Invalid, "query", "send it as UTF-8", "not UTF-8")
 	case q.Limit < 0 || q.Limit > maxLimit:
 		return fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", q.Limit)
 	case q.DenseWeight != nil && !(*q.DenseWeight >= 0 && *q.DenseWeight <= 1):
 		return fault.At(fault.Invalid, "dense_weight", "a number from 0 (words alone) to 1 (meaning alone)", "%v", *q.DenseWeight)
+	case !q.Since.IsZero() && !q.Until.IsZero() && !q.Since.Before(q.Until):
+		return fault.At(fault.Invalid, "since", "since is the earlier of the two; until itself is not in it", "%s is not before until=%s", q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
+	case !q.Since.IsZero() && !q.AsOf.IsZero() && q.AsOf.Before(q.Since):
+		return fault.At(fault.Invalid, "as_of", "as_of is at or after since", "%s is before since=%s", q.AsOf.Format(time.RFC3339), q.Since.Format(time.RFC3339))
+	case len(q.Sources) > maxSources:
+		return fault.At(fault.Invalid, "source", "name fewer, or what their names begin with", "%d objects, at most %d", len(q.Sources), maxSources)
+	case slices.ContainsFunc(q.Sources, func(s string) bool { return len(s) > maxSource || !utf8.ValidString(s) }):
+		return fault.At(fault.Invalid, "source", "the name of an upload, or what it begins with", "not the name of an object: over %d bytes, or not UTF-8", maxSource)
 	case len(q.Projects) > 64:
 		return fault.At(fault.Invalid, "project", "ask at most 64 projects at once", "%d projects", len(q.Projects))
 	}

@@ -17,7 +17,6 @@ const legRest = 5 * time.Second
 // down or late, calls fail at once until its rest is over; then one call tries it again
 // while the others still do without it.
 type leg struct {
-	name  string        // as the answer names it
 	limit time.Duration // of one call
 	rest  time.Duration
 	now   func() time.Time
@@ -43,15 +42,31 @@ func (l *leg) do(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// resting is why the leg is not to be called now.
+// down is why the leg rests; nil when it does not, or may be tried.
+func (l *leg) down() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil || !l.trying && !l.until.After(l.now()) {
+		return nil
+	}
+	return l.alone()
+}
+
+// alone is the error of a leg at rest; mu is held.
+func (l *leg) alone() error {
+	return &fault.Error{Kind: fault.Unavailable, Msg: "left alone after it did not answer", RetryAfter: max(l.until.Sub(l.now()), time.Second), Err: l.err}
+}
+
+// resting is why the leg is not to be called now. Who may call it when its rest is over
+// tries it for all.
 func (l *leg) resting() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
 		return nil
 	}
-	if left := l.until.Sub(l.now()); left > 0 || l.trying {
-		return &fault.Error{Kind: fault.Unavailable, Msg: "left alone after it did not answer", RetryAfter: max(left, time.Second), Err: l.err}
+	if l.trying || l.until.After(l.now()) {
+		return l.alone()
 	}
 	l.trying = true
 	return nil

@@ -13,8 +13,12 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	ce "github.com/cloudevents/sdk-go/v2/event"
@@ -43,6 +47,14 @@ type Config struct {
 	// LegTimeout bounds one leg; a leg that is late is left out and the answer
 	// says so. 2 s by default, under the 5 s of brief P16.
 	LegTimeout time.Duration
+	// LegRest is how long a leg that did not answer is left alone; 5 s by default.
+	LegRest time.Duration
+	// Inbox is the bucket of uploads, so that a source may be named without it.
+	Inbox string
+	// Caller, where it is set, gives the caller's own token of a request to the query
+	// routes, "" for none: the lexical index's cluster decides by it what is seen, and who
+	// sends none sees nothing there. nil: the index's own credentials are used.
+	Caller func(*http.Request) string
 	// Reranker orders the first RerankTop of what was found and reached the floor
 	// (50 by default) by a cross-encoder; nil: the fused order stands. One that takes
 	// longer than RerankTimeout is left out and the answer says so; 2 s by default,
@@ -58,6 +70,8 @@ type Config struct {
 type Function struct {
 	cfg    Config
 	skills *skill.Reader
+
+	dense, lexical, graph *leg // the two searches, and the rows of what they found
 }
 
 // New checks cfg and fills its defaults.
@@ -80,7 +94,15 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Function{cfg: cfg, skills: skill.NewReader(cfg.Log, cfg.Catalog)}, nil
+	if cfg.LegRest == 0 {
+		cfg.LegRest = legRest
+	}
+	return &Function{
+		cfg: cfg, skills: skill.NewReader(cfg.Log, cfg.Catalog),
+		dense:   &leg{limit: cfg.LegTimeout, rest: cfg.LegRest, now: cfg.Now},
+		lexical: &leg{limit: cfg.LegTimeout, rest: cfg.LegRest, now: cfg.Now},
+		graph:   &leg{limit: cfg.LegTimeout / 2, rest: cfg.LegRest, now: cfg.Now}, // after a leg's time, within askTimeout
+	}, nil
 }
 
 // Name is the function's name.
@@ -102,84 +124,173 @@ const (
 	maxCitations = 50
 )
 
+// askTimeout bounds a whole answer (brief P16).
+const askTimeout = 5 * time.Second
+
+// face is what a question is embedded and weighed by, taken once at the beginning of a
+// request: no answer mixes two spaces.
+type face struct {
+	embedder llm.Embedder
+	space    memory.Space
+	floorIDF float64
+}
+
+func (f *Function) face() face {
+	return face{embedder: f.cfg.Embedder, space: f.cfg.Embedder.Space(), floorIDF: f.cfg.FloorIDF}
+}
+
+// asking is one request on its way.
+type asking struct {
+	*Function
+	face face
+	q    *Request
+	a    *Answer
+	text string // the question, normalised
+
+	known   func() error // waits for what follows
+	serving map[string]bool
+}
+
 // Ask answers a request.
 func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 	defer fault.Wrap(&err, "query")
 	start := f.cfg.Now()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
 	}
-	text := normalise(q.Query)
-	a := Answer{Query: q.Query, Degraded: []string{}, Results: []Result{}}
+	a := Answer{Query: q.Query, Degraded: []Degraded{}, Results: []Result{}}
 	if len(q.Projects) == 1 {
 		a.Project = q.Projects[0]
 	}
-	projects, serving, err := f.scope(ctx, &a, q.Projects)
-	if err != nil {
-		return a, err
-	}
-	if len(projects) > 0 {
-		levels := q.Levels
-		if len(levels) == 0 {
-			levels = []memory.Level{memory.L0, memory.L1, memory.L2}
-		}
-		filter := index.Filter{Tenant: f.cfg.Tenant, Projects: projects, Levels: levels, Since: q.Since, Until: q.Until}
-		if err := f.search(ctx, &a, text, filter, &q, serving, len(q.Levels) == 0); err != nil {
+	r := &asking{Function: f, face: f.face(), q: &q, a: &a, text: normalise(q.Query)}
+	projects := q.Projects
+	if len(projects) == 0 { // a project that is named needs no listing: an unknown one has no rows
+		if projects, err = f.cfg.Log.Projects(ctx); err != nil {
 			return a, err
 		}
-		if len(a.Results) == 0 && len(q.Levels) == 0 {
-			filter.Levels = []memory.Level{memory.LevelRaw}
-			if err := f.search(ctx, &a, text, filter, &q, serving, false); err != nil {
-				return a, err
-			}
-			if len(a.Results) > 0 {
-				a.Notice = "no memory answers this; these passages were seen and not kept"
-			}
+	}
+	if len(projects) > 0 {
+		// Which streams serve is read while the legs search.
+		r.known = r.scope(ctx, projects)
+		filter := index.Filter{
+			Tenant: f.cfg.Tenant, Projects: projects, Since: q.Since, Until: q.Until, AsOf: q.AsOf, Sources: f.sources(&q, projects),
+		}
+		err = r.answer(ctx, filter)
+		if e := r.known(); err == nil { // its goroutines end before the answer does
+			err = e
+		}
+		if err != nil {
+			return a, err
 		}
 	}
 	if len(a.Results) == 0 {
 		a.Notice = "nothing is known about this"
+		if r.without("semantic") || r.without("lexical") {
+			a.Notice = "nothing was found, but not everything was searched"
+		}
 	}
 	a.TookMS = float64(f.cfg.Now().Sub(start).Microseconds()) / 1000
 	return a, nil
 }
 
+func (r *asking) answer(ctx context.Context, filter index.Filter) error {
+	filter.Levels = r.q.Levels
+	if len(filter.Levels) == 0 {
+		filter.Levels = []memory.Level{memory.L0, memory.L1, memory.L2}
+	}
+	if err := r.search(ctx, filter, len(r.q.Levels) == 0); err != nil {
+		return err
+	}
+	if len(r.a.Results) > 0 || len(r.q.Levels) > 0 || r.without("lexical") {
+		return nil
+	}
+	filter.Levels = []memory.Level{memory.LevelRaw}
+	if err := r.search(ctx, filter, false); err != nil {
+		return err
+	}
+	if len(r.a.Results) > 0 {
+		r.a.Notice = "no memory answers this; these passages were seen and not kept"
+	}
+	return nil
+}
+
+// degrade says once what the answer has to do without.
+func (r *asking) degrade(ctx context.Context, leg string, err error) {
+	if r.without(leg) {
+		return
+	}
+	r.a.Degraded = append(r.a.Degraded, degraded(leg, err))
+	r.cfg.Logger.WarnContext(ctx, "leg left out", slog.String("leg", leg), slog.Any("err", err))
+}
+
+func (r *asking) without(leg string) bool {
+	return slices.ContainsFunc(r.a.Degraded, func(d Degraded) bool { return d.Leg == leg })
+}
+
+// sources are the objects that a request names: by their full name bucket/key, by their
+// key, or by what follows the project in it.
+func (f *Function) sources(q *Request, projects []string) (out []string) {
+	for _, s := range q.Sources {
+		out = append(out, s)
+		if f.cfg.Inbox == "" {
+			continue
+		}
+		out = append(out, f.cfg.Inbox+"/"+s)
+		for _, p := range projects {
+			out = append(out, f.cfg.Inbox+"/"+p+"/"+s)
+		}
+	}
+	return out
+}
+
 // normalise trims, folds white space and brings the text to NFC.
 func normalise(q string) string { return norm.NFC.String(strings.Join(strings.Fields(q), " ")) }
 
-// scope resolves the projects and which streams serve in them. A project whose
-// question file cannot be read is searched in all its streams, and the answer
-// says so: a bad file loses no good answer.
-func (f *Function) scope(ctx context.Context, a *Answer, names []string) ([]string, map[string]bool, error) {
-	out := names
-	if len(out) == 0 { // a project that is named needs no listing: an unknown one has no rows
-		var err error
-		if out, err = f.cfg.Log.Projects(ctx); err != nil {
-			return nil, nil, err
+// scope reads which streams serve in the projects, and gives what waits for it. A project
+// whose question file cannot be read is searched in all its streams, and one whose streams
+// cannot be read in time is left out of several; the answer says so: a bad file loses no
+// good answer.
+func (r *asking) scope(ctx context.Context, projects []string) (wait func() error) {
+	sets := make([]servingSet, len(projects))
+	errs := make([]error, len(projects))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		own, cancel := context.WithTimeout(ctx, r.cfg.LegTimeout)
+		defer cancel()
+		var g errgroup.Group
+		g.SetLimit(8) // requests at a time
+		for i, name := range projects {
+			g.Go(func() error {
+				sets[i], errs[i] = r.servingOf(own, name)
+				return nil
+			})
 		}
-	}
-	sets := make([]servingSet, len(out))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(8) // requests at a time
-	for i, n := range out {
-		g.Go(func() error {
-			var err error
-			sets[i], err = f.servingOf(ctx, n)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
-	}
-	serving := map[string]bool{}
-	for i, n := range out {
-		if sets[i].bad != "" {
-			a.Degraded = append(a.Degraded, "questions of "+n+": "+sets[i].bad)
+		_ = g.Wait() // each reports its own error
+	}()
+	return sync.OnceValue(func() error {
+		<-done
+		r.serving = map[string]bool{}
+		failed := 0
+		for i, n := range projects {
+			if errs[i] != nil {
+				failed++
+				r.a.Degraded = append(r.a.Degraded, degraded("project", fault.As(fault.Unavailable, fmt.Errorf("%s is left out: %w", n, errs[i]))))
+				continue
+			}
+			if sets[i].bad != "" {
+				r.a.Degraded = append(r.a.Degraded, Degraded{"questions", n + ": " + sets[i].bad})
+			}
+			for _, s := range sets[i].streams {
+				r.serving[n+"/"+s] = true
+			}
+			r.serving[n+"/"+memory.AdmitStream] = true
 		}
-		for _, s := range sets[i].streams {
-			serving[n+"/"+s] = true
+		if failed == len(projects) {
+			return fault.As(kindOf(errs[0]), errs[0])
 		}
-		serving[n+"/"+memory.AdmitStream] = true
-	}
-	return out, serving, nil
+		return nil
+	})
 }

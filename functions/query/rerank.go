@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"log/slog"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -26,21 +25,21 @@ const (
 // rerank orders the first candidates by the cross-encoder. One that is down or
 // late leaves the order as it is, and the answer says so. A single candidate
 // needs no order.
-func (f *Function) rerank(ctx context.Context, a *Answer, text string, keep []rank.Fused, nodes map[memory.SHA]*index.Node, same map[memory.SHA]memory.SHA) ([]rank.Fused, error) {
-	n := min(len(keep), f.cfg.RerankTop)
+func (r *asking) rerank(ctx context.Context, keep []rank.Fused, nodes map[memory.SHA]*index.Node, same map[memory.SHA]memory.SHA) ([]rank.Fused, error) {
+	n := min(len(keep), r.cfg.RerankTop)
 	if n < 2 {
 		return keep, nil
 	}
 	var documents []string
 	var of []int // candidate of each
-	for i, r := range keep[:n] {
-		for _, e := range excerpts(nodes[r.ID].Text) {
+	for i, h := range keep[:n] {
+		for _, e := range excerpts(nodes[h.ID].Text) {
 			documents, of = append(documents, e), append(of, i)
 		}
 	}
-	own, cancel := context.WithTimeout(ctx, f.cfg.RerankTimeout)
+	own, cancel := context.WithTimeout(ctx, r.cfg.RerankTimeout)
 	defer cancel()
-	got, err := f.cfg.Reranker.Rerank(own, f.cfg.RerankModel, text, documents)
+	got, err := r.cfg.Reranker.Rerank(own, r.cfg.RerankModel, r.text, documents)
 	if err := ctx.Err(); err != nil {
 		return nil, fault.As(fault.Unavailable, err)
 	}
@@ -49,8 +48,7 @@ func (f *Function) rerank(ctx context.Context, a *Answer, text string, keep []ra
 		scores, err = best(got, of, n)
 	}
 	if err != nil {
-		a.Degraded = append(a.Degraded, "rerank")
-		f.cfg.Logger.WarnContext(ctx, "reranking left out", slog.Any("err", err))
+		r.degrade(ctx, "rerank", err)
 		return keep, nil
 	}
 	return rank.Rerank(keep, scores, same), nil

@@ -48,6 +48,14 @@ func (c *cross) Rerank(ctx context.Context, model, question string, documents []
 	return out, nil
 }
 
+// without names what an answer had to do without.
+func without(a query.Answer) (out []string) {
+	for _, d := range a.Degraded {
+		out = append(out, d.Leg)
+	}
+	return out
+}
+
 // likes scores a text that holds words with 5, any other with -5.
 func likes(words string) func(string) float64 {
 	return func(d string) float64 {
@@ -165,10 +173,10 @@ func TestRerankDegraded(t *testing.T) {
 		if len(a.Results) < 2 {
 			t.Fatalf("the fixture finds %d results", len(a.Results))
 		}
-		if d := cmp.Diff(append([]string{}, degraded...), a.Degraded); d != "" {
+		if d := cmp.Diff(degraded, without(a)); d != "" {
 			t.Errorf("degraded (-want +got):\n%s", d)
 		}
-		a.TookMS, a.Degraded = 0, []string{}
+		a.TookMS, a.Degraded = 0, nil
 		b, err := json.Marshal(a)
 		if err != nil {
 			t.Fatal(err)

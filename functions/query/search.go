@@ -2,8 +2,7 @@ package query
 
 import (
 	"context"
-	"log/slog"
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,18 +18,18 @@ import (
 func lexicalOnly(q string) bool { return len(strings.Fields(q)) < 3 }
 
 // search runs both legs side by side, fuses, and fills results.
-func (f *Function) search(ctx context.Context, a *Answer, text string, filter index.Filter, q *Request, serving map[string]bool, collapse bool) error {
-	space := f.cfg.Embedder.Space()
+func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool) error {
+	space := r.face.space
 	raw := slices.Equal(filter.Levels, []memory.Level{memory.LevelRaw})
 	opt := rank.Options{
 		DenseWeight: space.DenseWeight, LexicalWeight: 1 - space.DenseWeight,
-		FloorCosine: space.Floor, FloorIDF: f.cfg.FloorIDF,
+		FloorCosine: space.Floor, FloorIDF: r.face.floorIDF, NoFloor: r.q.NoFloor,
 	}
 	which := both
-	if raw || lexicalOnly(text) {
+	if raw || lexicalOnly(r.text) {
 		which = wordsAlone
 	}
-	if w := q.DenseWeight; w != nil {
+	if w := r.q.DenseWeight; w != nil {
 		opt.DenseWeight, opt.LexicalWeight = *w, 1-*w
 		switch {
 		case *w == 0:
@@ -39,66 +38,125 @@ func (f *Function) search(ctx context.Context, a *Answer, text string, filter in
 			which = meaningAlone
 		}
 	}
-	dense, lexical, err := f.legs(ctx, a, text, filter, which, &opt)
+	dense, lexical, err := r.legs(ctx, filter, which, raw || r.q.DenseWeight != nil, &opt)
 	if err != nil {
 		return err
 	}
-	ids := make([]memory.SHA, 0, len(dense)+len(lexical))
-	for _, s := range dense {
-		ids = append(ids, s.ID)
+	if err := r.known(); err != nil {
+		return err
 	}
-	for _, s := range lexical {
-		ids = append(ids, s.ID)
+	if len(dense) == 0 && len(lexical) == 0 {
+		return nil
+	}
+	nodes, err := r.rows(ctx, dense, lexical, filter, &opt)
+	if err != nil {
+		return err
+	}
+	fused := rank.Fuse(scored(dense), scored(lexical), opt)
+	return r.fill(ctx, fused, nodes, collapse, !raw)
+}
+
+func scored(hits []index.Hit) []rank.Scored {
+	out := make([]rank.Scored, len(hits))
+	for i, h := range hits {
+		out[i] = rank.Scored{ID: h.Node, Score: h.Score, Max: h.Max, IDFShare: h.IDFShare}
+	}
+	return out
+}
+
+// maxSuccession is how many replacements of replacements are followed: a decision that was
+// changed more often is shown with the eighth change.
+const maxSuccession = 8
+
+// rows reads what was found, and who replaces it, into opt. While the graph does not
+// answer the lexical index says what it found itself; what was replaced is not known then.
+func (r *asking) rows(ctx context.Context, dense, lexical []index.Hit, filter index.Filter, opt *rank.Options) (map[memory.SHA]*index.Node, error) {
+	ids := make([]memory.SHA, 0, len(dense)+len(lexical))
+	for _, h := range slices.Concat(dense, lexical) {
+		ids = append(ids, h.Node)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	if len(ids) == 0 {
-		return nil
-	}
-	nodes, err := f.succession(ctx, ids, filter, serving, &opt)
-	if err != nil {
+	var found []index.Node
+	err := r.graph.do(ctx, func(ctx context.Context) (err error) {
+		found, err = r.cfg.Graph.Succession(ctx, r.cfg.Tenant, ids, maxSuccession)
 		return err
+	})
+	reader, reads := r.cfg.Lexical.(index.Reader)
+	if err == nil || ctx.Err() != nil || !reads || len(lexical) == 0 {
+		if err != nil {
+			return nil, fault.As(kindOf(err), err)
+		}
+		nodes := byID(found)
+		opt.Superseded = succession(found, nodes, filter, r.serving)
+		opt.Amended = amendments(opt.Superseded, nodes)
+		return nodes, nil
 	}
-	fused := rank.Fuse(dense, lexical, opt)
-	return f.fill(ctx, a, text, fused, nodes, q.Limit, serving, collapse, !raw)
+	passages := make([]memory.SHA, len(lexical))
+	for i, h := range lexical {
+		passages[i] = h.Passage
+	}
+	e := r.lexical.do(ctx, func(ctx context.Context) (err error) {
+		found, err = reader.Read(ctx, r.cfg.Tenant, passages)
+		return err
+	})
+	if e != nil {
+		return nil, neither(err, e)
+	}
+	opt.DenseFailed = true
+	r.degrade(ctx, "graph", fault.As(fault.Unavailable, fmt.Errorf("what was replaced meanwhile is not known, and memories are without citations: %w", err)))
+	return byID(found), nil
 }
 
-// maxSuccession is how many replacements of replacements are followed: each is a round
-// trip, and a decision that was changed more often is shown with the eighth change.
-const maxSuccession = 8
+func byID(rows []index.Node) map[memory.SHA]*index.Node {
+	out := make(map[memory.SHA]*index.Node, len(rows))
+	for i := range rows {
+		out[rows[i].ID] = &rows[i]
+	}
+	return out
+}
 
-// succession reads what was found, and who replaces it over any number of steps, into
-// opt.Superseded. A replacement that was not said in the time asked for is left out: an
-// answer of then neither holds nor hints at what came later.
-func (f *Function) succession(ctx context.Context, ids []memory.SHA, filter index.Filter, serving map[string]bool, opt *rank.Options) (map[memory.SHA]*index.Node, error) {
-	opt.Superseded = map[memory.SHA][]memory.SHA{}
-	nodes := map[memory.SHA]*index.Node{}
-	for range maxSuccession {
-		var next []memory.SHA
-		more, err := f.cfg.Graph.Superseded(ctx, f.cfg.Tenant, ids)
-		if err != nil {
-			return nil, err
-		}
-		for id, by := range more {
-			opt.Superseded[id] = by
-			next = append(next, by...)
-		}
-		read, err := f.nodes(ctx, append(ids, next...))
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(nodes, read)
-		slices.Sort(next)
-		ids = slices.DeleteFunc(slices.Compact(next), func(id memory.SHA) bool { return opt.Superseded[id] != nil })
-		if len(ids) == 0 {
-			break
-		}
-	}
+// succession is who replaces what was found. A replacement that was not said in the time
+// asked for is left out: an answer of then neither holds nor hints at what came later.
+func succession(found []index.Node, nodes map[memory.SHA]*index.Node, filter index.Filter, serving map[string]bool) map[memory.SHA][]memory.SHA {
+	superseded := index.Superseders(found)
 	if filter.Timed() {
-		within(opt.Superseded, nodes, filter)
+		within(superseded, nodes, filter)
 	}
-	everywhere(opt.Superseded, nodes, serving)
-	return nodes, nil
+	everywhere(superseded, nodes, serving)
+	return superseded
+}
+
+// amendments are, for each statement that was found, the newer ones that replace something
+// else of the same chunk, and for the chunk's text itself those that replace anything of
+// it: what its conversation decided is no longer true. See rank.Amendment.
+func amendments(superseded map[memory.SHA][]memory.SHA, nodes map[memory.SHA]*index.Node) (out []rank.Amendment) {
+	replaced := map[memory.SHA][]memory.SHA{} // by chunk
+	for id := range superseded {
+		if n := nodes[id]; n != nil && n.Level == memory.L0 {
+			for _, o := range n.Occurrences {
+				replaced[o.Span.Chunk] = append(replaced[o.Span.Chunk], id)
+			}
+		}
+	}
+	stands := func(n *index.Node, chunk memory.SHA) bool {
+		return slices.ContainsFunc(n.Occurrences, func(o index.Occurrence) bool { return o.Span.Chunk == chunk })
+	}
+	for id, n := range nodes {
+		if n.Level != memory.L0 && n.Level != memory.LevelRaw || len(superseded[id]) > 0 {
+			continue
+		}
+		for _, o := range n.Occurrences {
+			for _, through := range replaced[o.Span.Chunk] {
+				for _, by := range superseded[through] {
+					if b := nodes[by]; b != nil && b != n && index.Newer(b, n) && !stands(b, o.Span.Chunk) {
+						out = append(out, rank.Amendment{Of: id, Through: through, By: by, Whole: n.Level == memory.LevelRaw})
+					}
+				}
+			}
+		}
+	}
+	return out
 }
 
 // within takes out the replacements that were not said in the time asked for.
@@ -159,54 +217,80 @@ const (
 )
 
 // legs runs the dense and the lexical search side by side, each with its own
-// deadline; one that fails is named in the answer and the other decides alone.
-func (f *Function) legs(ctx context.Context, a *Answer, text string, filter index.Filter, which legs, opt *rank.Options) (dense, lexical []rank.Scored, err error) {
-	var dhits, lhits []index.Hit
+// deadline; one that fails is named in the answer and the other decides alone. Where
+// only is false, a question of words alone may be answered by meaning.
+func (r *asking) legs(ctx context.Context, filter index.Filter, which legs, only bool, opt *rank.Options) (dense, lexical []index.Hit, err error) {
 	var derr, lerr error
-	var g errgroup.Group
-	if which == wordsAlone {
-		opt.LexicalOnly = true
-	} else {
-		g.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, f.cfg.LegTimeout)
-			defer cancel()
-			var v [][]float32
-			if v, derr = f.cfg.Embedder.Embed(ctx, []string{text}); derr == nil {
-				dhits, derr = f.cfg.Graph.SearchDense(ctx, f.cfg.Embedder.Space().ID, v[0], filter, candidates)
-			}
-			return nil
-		})
+	meaning := func() error {
+		dense, derr = r.meaning(ctx, filter)
+		return nil
 	}
-	if opt.DenseOnly = which == meaningAlone; !opt.DenseOnly {
-		g.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, f.cfg.LegTimeout)
-			defer cancel()
-			lhits, lerr = f.cfg.Lexical.Search(ctx, text, filter, candidates)
+	words := func() error {
+		if lerr = r.mayAsk(ctx); lerr != nil {
 			return nil
+		}
+		lerr = r.lexical.do(ctx, func(ctx context.Context) (err error) {
+			lexical, err = r.cfg.Lexical.Search(ctx, r.text, filter, candidates)
+			return err
 		})
+		return nil
+	}
+	var g errgroup.Group
+	if which != wordsAlone {
+		g.Go(meaning)
+	}
+	if which != meaningAlone {
+		_ = words()
 	}
 	_ = g.Wait() // both report through their own error
+	if which == wordsAlone && lerr != nil && !only {
+		which = both
+		_ = meaning()
+	}
+	opt.LexicalOnly, opt.DenseOnly = which == wordsAlone, which == meaningAlone
 	if err := ctx.Err(); err != nil {
 		return nil, nil, fault.As(fault.Unavailable, err)
 	}
-	if derr != nil && (lerr != nil || which == meaningAlone) {
-		return nil, nil, fault.As(fault.Unavailable, derr)
+	if derr != nil && (lerr != nil || which == meaningAlone) || lerr != nil && which == wordsAlone {
+		return nil, nil, neither(derr, lerr)
 	}
 	if derr != nil {
 		opt.DenseFailed = true
-		a.Degraded = append(a.Degraded, "semantic")
-		f.cfg.Logger.WarnContext(ctx, "semantic leg left out", slog.Any("err", derr))
+		r.degrade(ctx, "semantic", derr)
 	}
 	if lerr != nil {
 		opt.LexicalFailed = true
-		a.Degraded = append(a.Degraded, "lexical")
-		f.cfg.Logger.WarnContext(ctx, "lexical leg left out", slog.Any("err", lerr))
-	}
-	for _, h := range dhits {
-		dense = append(dense, rank.Scored{ID: h.Node, Score: h.Score})
-	}
-	for _, h := range lhits {
-		lexical = append(lexical, rank.Scored{ID: h.Node, Score: h.Score, Max: h.Max, IDFShare: h.IDFShare})
+		r.degrade(ctx, "lexical", lerr)
 	}
 	return dense, lexical, nil
+}
+
+// mayAsk refuses the lexical leg to who must have a token of its own and has none.
+func (r *asking) mayAsk(ctx context.Context) error {
+	if r.cfg.Caller != nil && index.Bearer(ctx) == "" {
+		return fault.At(fault.Denied, "the lexical index", "send your own token for its cluster", "it decides by the caller's token, and there is none")
+	}
+	return nil
+}
+
+// meaning is the dense search. An embedding model that is away costs its own time; its
+// rest, where it has one, is its own too.
+func (r *asking) meaning(ctx context.Context, filter index.Filter) (hits []index.Hit, err error) {
+	if err := r.dense.down(); err != nil {
+		return nil, err
+	}
+	own, cancel := context.WithTimeout(ctx, r.cfg.LegTimeout)
+	defer cancel()
+	v, err := r.face.embedder.Embed(own, []string{r.text})
+	if err != nil || len(v) != 1 {
+		if own.Err() != nil && ctx.Err() == nil {
+			err = fault.New(fault.Unavailable, "the embedding model gave no answer within %v", r.cfg.LegTimeout)
+		}
+		return nil, err
+	}
+	err = r.dense.do(own, func(ctx context.Context) (err error) {
+		hits, err = r.cfg.Graph.SearchDense(ctx, r.face.space.ID, v[0], filter, candidates)
+		return err
+	})
+	return hits, err
 }

@@ -35,6 +35,7 @@ type FnConfig struct {
 	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
 	PG        Secret // MNEME_PG, a database URL: the graph stands there and not in IndexDir
 	OS        Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: so does the lexical index
+	OSAuth    string // MNEME_OS_AUTH: service, or caller: each caller's own JWT decides what query sees there
 	Serve     serve.Config
 	Models    models.Config // MNEME_MODELS, MNEME_GATE_MODEL, MNEME_EMBED_MODEL, …; learn and project read no key
 	getenv    func(string) string
@@ -49,7 +50,7 @@ func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
 	c := FnConfig{
 		Name: name, Listen: getenv("LISTEN_ADDRESS"), Tenant: getenv("MNEME_TENANT"), TenantKey: Secret(getenv("MNEME_TENANT_KEY")),
 		Endpoint: getenv("MNEME_S3_ENDPOINT"), AccessKey: Secret(getenv("MNEME_S3_ACCESS_KEY")), SecretKey: Secret(getenv("MNEME_S3_SECRET_KEY")),
-		Region: getenv("MNEME_S3_REGION"), IndexDir: getenv("MNEME_INDEX_DIR"), PG: Secret(getenv("MNEME_PG")), OS: Secret(getenv("MNEME_OS")), Serve: sc,
+		Region: getenv("MNEME_S3_REGION"), IndexDir: getenv("MNEME_INDEX_DIR"), PG: Secret(getenv("MNEME_PG")), OS: Secret(getenv("MNEME_OS")), OSAuth: getenv("MNEME_OS_AUTH"), Serve: sc,
 	}
 	if c.Listen == "" {
 		c.Listen = "[::]:8080"
@@ -164,6 +165,9 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		if err = p.openEmbedder(cfg.Models); err != nil {
 			return nil, nothing, err
 		}
+	}
+	if p.caller, err = callerOf(cfg.OSAuth, true); err != nil {
+		return nil, nothing, err
 	}
 	if (cfg.IndexDir != "" || cfg.PG != "" && cfg.OS != "") && (cfg.Name == "project" || cfg.Name == "query") {
 		if p.graph, p.lexical, err = openIndexes(ctx, cfg.IndexDir, servers{cfg.PG, cfg.OS}, p.logger); err != nil {

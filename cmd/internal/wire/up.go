@@ -44,6 +44,7 @@ type UpConfig struct {
 	TenantKey string // MNEME_TENANT_KEY; else made at the first start
 	PG        Secret // MNEME_PG, a database URL: the graph stands there and not in Dir
 	OS        Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: so does the lexical index
+	OSAuth    string // MNEME_OS_AUTH: service, or caller: each caller's own JWT decides what a query sees there
 	Logger    *slog.Logger
 	// Models says what is done by model calls; the zero value that the built-in
 	// policy decides and the table embeds. Getenv gives the keys that it names.
@@ -200,6 +201,9 @@ func (u *Up) open(ctx context.Context) error {
 	}
 	if err := os.MkdirAll(p.temp, 0o700); err != nil {
 		return fault.As(fault.Unavailable, err)
+	}
+	if p.caller, err = callerOf(u.cfg.OSAuth, false); err != nil {
+		return err
 	}
 	if p.graph, p.lexical, err = openIndexes(ctx, filepath.Join(u.cfg.Dir, "index"), servers{u.cfg.PG, u.cfg.OS}, u.cfg.Logger); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -79,6 +80,7 @@ type parts struct {
 	logger    *slog.Logger
 	publish   func(ctx context.Context, es ...ce.Event) error
 	calls     func() (policy, model int64)
+	caller    func(*http.Request) string                         // query.Config.Caller
 	held      func(project, stream string) (reason, hint string) // learn.Config.Held
 	stop      context.CancelCauseFunc                            // ends the process with an error
 }
@@ -167,7 +169,7 @@ func (p *parts) newProject() (*project.Function, error) {
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
-	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger})
+	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger, Inbox: InboxBucket, Caller: p.caller})
 	if err != nil {
 		return nil, err
 	}
