@@ -42,16 +42,6 @@ func (l *leg) do(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// down is why the leg rests; nil when it does not, or may be tried.
-func (l *leg) down() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err == nil || !l.trying && !l.until.After(l.now()) {
-		return nil
-	}
-	return l.alone()
-}
-
 // alone is the error of a leg at rest; mu is held.
 func (l *leg) alone() error {
 	return &fault.Error{Kind: fault.Unavailable, Msg: "left alone after it did not answer", RetryAfter: max(l.until.Sub(l.now()), time.Second), Err: l.err}

@@ -273,22 +273,16 @@ func (r *asking) mayAsk(ctx context.Context) error {
 	return nil
 }
 
-// meaning is the dense search. An embedding model that is away costs its own time; its
-// rest, where it has one, is its own too.
+// meaning is the dense search: the question's vector, and what is near it.
 func (r *asking) meaning(ctx context.Context, filter index.Filter) (hits []index.Hit, err error) {
-	if err := r.dense.down(); err != nil {
-		return nil, err
-	}
-	own, cancel := context.WithTimeout(ctx, r.cfg.LegTimeout)
-	defer cancel()
-	v, err := r.face.embedder.Embed(own, []string{r.text})
-	if err != nil || len(v) != 1 {
-		if own.Err() != nil && ctx.Err() == nil {
-			err = fault.New(fault.Unavailable, "the embedding model gave no answer within %v", r.cfg.LegTimeout)
+	err = r.dense.do(ctx, func(ctx context.Context) error {
+		v, err := r.face.embedder.Embed(ctx, []string{r.text})
+		if err != nil {
+			return err
 		}
-		return nil, err
-	}
-	err = r.dense.do(own, func(ctx context.Context) (err error) {
+		if len(v) != 1 {
+			return fault.New(fault.Internal, "%d vectors for a question", len(v))
+		}
 		hits, err = r.cfg.Graph.SearchDense(ctx, r.face.space.ID, v[0], filter, candidates)
 		return err
 	})

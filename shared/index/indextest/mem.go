@@ -341,6 +341,14 @@ func (g *Graph) Below(ctx context.Context, tenant string, ids []memory.SHA) (map
 	return walk, nodes, err
 }
 
+// All gives a tenant's nodes, sorted by id.
+func (g *Graph) All(tenant string) ([]index.Node, error) {
+	g.mu.Lock()
+	ids := slices.Sorted(maps.Keys(g.nodes))
+	g.mu.Unlock()
+	return g.Nodes(context.Background(), tenant, ids)
+}
+
 // Hash implements index.Graph.
 func (g *Graph) Hash(_ context.Context, tenant string) (memory.SHA, index.Counts, error) {
 	g.mu.Lock()
