@@ -45,10 +45,11 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 	if err := r.known(); err != nil {
 		return err
 	}
-	if len(dense) == 0 && len(lexical) == 0 {
+	ids := rank.Survivors(scored(dense), scored(lexical), opt)
+	if len(ids) == 0 {
 		return nil
 	}
-	nodes, err := r.rows(ctx, dense, lexical, filter, &opt)
+	nodes, err := r.rows(ctx, ids, lexical, filter, &opt)
 	if err != nil {
 		return err
 	}
@@ -70,13 +71,7 @@ const maxSuccession = 8
 
 // rows reads what was found, and who replaces it, into opt. While the graph does not
 // answer the lexical index says what it found itself; what was replaced is not known then.
-func (r *asking) rows(ctx context.Context, dense, lexical []index.Hit, filter index.Filter, opt *rank.Options) (map[memory.SHA]*index.Node, error) {
-	ids := make([]memory.SHA, 0, len(dense)+len(lexical))
-	for _, h := range slices.Concat(dense, lexical) {
-		ids = append(ids, h.Node)
-	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+func (r *asking) rows(ctx context.Context, ids []memory.SHA, lexical []index.Hit, filter index.Filter, opt *rank.Options) (map[memory.SHA]*index.Node, error) {
 	var found []index.Node
 	err := r.graph.do(ctx, func(ctx context.Context) (err error) {
 		found, err = r.cfg.Graph.Succession(ctx, r.cfg.Tenant, ids, maxSuccession)

@@ -180,10 +180,11 @@ type Graph interface {
 	// is current (see Newer).
 	Superseded(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, error)
 	// Succession is Nodes of ids and of all that name them as replaced, over at most
-	// steps steps, in one round trip; sorted by id. See Superseders.
+	// steps steps, in one round trip; sorted by id, without passages. The rows may be
+	// shared: the caller changes nothing of them. See Superseders.
 	Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) ([]Node, error)
 	// Below is Walk of ids, with Nodes of all that it names and of the ids' parents, in
-	// one round trip; the nodes are sorted by id.
+	// one round trip; the nodes are sorted by id and without passages.
 	Below(ctx context.Context, tenant string, ids []memory.SHA) (map[memory.SHA][]memory.SHA, []Node, error)
 	// Hash is the index hash of a tenant and what it covers.
 	Hash(ctx context.Context, tenant string) (memory.SHA, Counts, error)

@@ -56,6 +56,42 @@ func (o *Options) weights() (dense, lexical float64) {
 // last hit none, and a worse hit more raises all others.
 func Fuse(dense, lexical []Scored, opt Options) []Fused {
 	wd, wl := opt.weights()
+	byID := opt.found(dense, lexical)
+	for _, f := range byID {
+		if opt.RRF {
+			f.Score = reciprocal(f.DenseRank) + reciprocal(f.LexicalRank)
+		} else {
+			f.Score = wd*f.Dense + wl*f.Lexical
+		}
+	}
+	depth := succeed(byID, opt.Superseded, opt.amended(byID), wd, wl)
+	out := make([]Fused, 0, len(byID))
+	for _, f := range byID {
+		f.Reason = reason(f, &opt)
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b Fused) int {
+		return cmp.Or(
+			cmp.Compare(b.Score, a.Score),
+			cmp.Compare(depth[a.ID], depth[b.ID]), // equal by succession: the newer first
+			cmp.Compare(b.Dense, a.Dense),
+			cmp.Compare(a.ID, b.ID))
+	})
+	if opt.Limit > 0 && len(out) > opt.Limit {
+		out = out[:opt.Limit]
+	}
+	return out
+}
+
+// Survivors are the ids that Fuse ranks before replacements join them, sorted: only their
+// rows need be read.
+func Survivors(dense, lexical []Scored, opt Options) []memory.SHA {
+	return slices.Sorted(maps.Keys(opt.found(dense, lexical)))
+}
+
+// found is what the legs found and the floor lets through, by id.
+func (opt *Options) found(dense, lexical []Scored) map[memory.SHA]*Fused {
+	wd, wl := opt.weights()
 	byID := map[memory.SHA]*Fused{}
 	entry := func(id memory.SHA) *Fused {
 		f := byID[id]
@@ -86,30 +122,7 @@ func Fuse(dense, lexical []Scored, opt Options) []Fused {
 		}
 	}
 	opt.floor(byID)
-	for _, f := range byID {
-		if opt.RRF {
-			f.Score = reciprocal(f.DenseRank) + reciprocal(f.LexicalRank)
-		} else {
-			f.Score = wd*f.Dense + wl*f.Lexical
-		}
-	}
-	depth := succeed(byID, opt.Superseded, opt.amended(byID), wd, wl)
-	out := make([]Fused, 0, len(byID))
-	for _, f := range byID {
-		f.Reason = reason(f, &opt)
-		out = append(out, *f)
-	}
-	slices.SortFunc(out, func(a, b Fused) int {
-		return cmp.Or(
-			cmp.Compare(b.Score, a.Score),
-			cmp.Compare(depth[a.ID], depth[b.ID]), // equal by succession: the newer first
-			cmp.Compare(b.Dense, a.Dense),
-			cmp.Compare(a.ID, b.ID))
-	})
-	if opt.Limit > 0 && len(out) > opt.Limit {
-		out = out[:opt.Limit]
-	}
-	return out
+	return byID
 }
 
 // Dropped counts the scores of a leg that are not finite and were left out.

@@ -316,7 +316,15 @@ func (g *Graph) Succession(ctx context.Context, tenant string, ids []memory.SHA,
 	}
 	g.mu.Unlock()
 	slices.Sort(all)
-	return g.Nodes(ctx, tenant, all)
+	nodes, err := g.Nodes(ctx, tenant, all)
+	return bare(nodes), err
+}
+
+func bare(nodes []index.Node) []index.Node {
+	for i := range nodes {
+		nodes[i].Passages = nil
+	}
+	return nodes
 }
 
 // Below implements index.Graph.
@@ -338,7 +346,7 @@ func (g *Graph) Below(ctx context.Context, tenant string, ids []memory.SHA) (map
 	}
 	slices.Sort(all)
 	nodes, err := g.Nodes(ctx, tenant, all)
-	return walk, nodes, err
+	return walk, bare(nodes), err
 }
 
 // All gives a tenant's nodes, sorted by id.

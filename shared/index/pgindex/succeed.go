@@ -74,7 +74,7 @@ func (ix *Index) Below(ctx context.Context, tenant string, ids []memory.SHA) (wa
 	return walk, nodes, stored(err)
 }
 
-// whole reads the rows of wholeRows, sorted by id.
+// whole reads the rows of wholeRows, sorted by id, without passages.
 func whole(rows pgx.Rows, tenant string) ([]index.Node, error) {
 	found, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (*index.Node, error) { return scanNode(r, tenant) })
 	if err != nil {
@@ -82,7 +82,6 @@ func whole(rows pgx.Rows, tenant string) ([]index.Node, error) {
 	}
 	out := make([]index.Node, len(found))
 	for i, n := range found {
-		n.Passages = index.PassagesOf(n)
 		out[i] = index.Sorted(*n)
 	}
 	slices.SortFunc(out, func(a, b index.Node) int { return cmp.Compare(a.ID, b.ID) })

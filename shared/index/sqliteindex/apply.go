@@ -63,7 +63,9 @@ func (ix *Index) Apply(ctx context.Context, b index.Batch) (err error) {
 	if w.err != nil {
 		return stored(w.err)
 	}
-	if err := tx.Commit(); err != nil {
+	err = tx.Commit()
+	ix.cache.changed() // after an error too: it may have been committed
+	if err != nil {
 		return stored(err)
 	}
 	ix.loaded(b.Tenant, b.Space, w)
@@ -311,7 +313,9 @@ func (ix *Index) Wipe(ctx context.Context, tenant, project string) (err error) {
 			return stored(err)
 		}
 	}
-	if err := tx.Commit(); err != nil {
+	err = tx.Commit()
+	ix.cache.changed() // after an error too: it may have been committed
+	if err != nil {
 		return stored(err)
 	}
 	ix.forget(tenant)

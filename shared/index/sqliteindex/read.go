@@ -27,8 +27,14 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 		return nil, stored(err)
 	}
 	defer tx.Rollback()
-	return nodesIn(ctx, tx, tenant, ids)
+	nodes, err = nodesIn(ctx, tx, tenant, ids)
+	for i := range nodes {
+		nodes[i].Passages = index.PassagesOf(&nodes[i])
+	}
+	return nodes, err
 }
+
+// nodesIn is Nodes without the passages.
 
 func nodesIn(ctx context.Context, tx *sql.Tx, tenant string, ids []memory.SHA) (nodes []index.Node, err error) {
 	set := idSet(ids)
@@ -110,7 +116,6 @@ func nodesIn(ctx context.Context, tx *sql.Tx, tenant string, ids []memory.SHA) (
 			continue
 		}
 		delete(byID, id) // an id asked for twice is answered once
-		n.Passages = index.PassagesOf(n)
 		*n = index.Sorted(*n)
 		nodes = append(nodes, *n)
 	}

@@ -46,6 +46,8 @@ type Index struct {
 	mu     sync.Mutex // guards spaces
 	spaces map[spaceKey]*dense
 	apply  sync.Mutex // serialises writers, so that memory follows the file
+
+	cache rowCache
 }
 
 var _ index.Graph = (*Index)(nil)

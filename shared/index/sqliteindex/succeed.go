@@ -3,38 +3,141 @@ package sqliteindex
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
-// Succession implements index.Graph.
+// rowCache keeps rows that were read, decoded, with who names each as replaced: a hot
+// memory answers without reading the file again. It is emptied by every change.
+type rowCache struct {
+	mu   sync.Mutex
+	gen  uint64 // changes so far
+	rows map[memory.SHA]cachedRow
+}
+
+// maxRows bounds the cache: at some 2 KB a node about 20 MB.
+const maxRows = 10_000
+
+// cachedRow is a node and who replaces it directly; node is nil where there is none.
+type cachedRow struct {
+	node *index.Node
+	by   []memory.SHA
+}
+
+// changed empties the cache; what is being read was read before the change.
+func (c *rowCache) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gen++
+	c.rows = nil
+}
+
+// get gives the rows that are kept, those that are missing, and the state for put.
+func (c *rowCache) get(tenant string, ids []memory.SHA, into map[memory.SHA]cachedRow) (missing []memory.SHA, gen uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		r, ok := c.rows[id]
+		if !ok || r.node != nil && r.node.Tenant != tenant || r.node == nil {
+			missing = append(missing, id)
+			continue
+		}
+		into[id] = r
+	}
+	return missing, c.gen
+}
+
+func (c *rowCache) put(gen uint64, rows map[memory.SHA]cachedRow) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if gen != c.gen {
+		return
+	}
+	if c.rows == nil || len(c.rows)+len(rows) > maxRows {
+		c.rows = map[memory.SHA]cachedRow{}
+	}
+	maps.Copy(c.rows, rows)
+}
+
+// Succession implements index.Graph. The nodes are shared between callers, who change
+// nothing of them.
 func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) (nodes []index.Node, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Succession(%s, %d)", tenant, len(ids))
+	found := map[memory.SHA]cachedRow{}
+	next := slices.Compact(slices.Sorted(slices.Values(ids)))
+	for step := 0; len(next) > 0; step++ {
+		if err := ix.rowsOf(ctx, tenant, next, found); err != nil {
+			return nil, err
+		}
+		if step == steps {
+			break
+		}
+		var later []memory.SHA
+		for _, id := range next {
+			for _, by := range found[id].by {
+				if _, ok := found[by]; !ok {
+					later = append(later, by)
+				}
+			}
+		}
+		slices.Sort(later)
+		next = slices.Compact(later)
+	}
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		if n := found[id].node; n != nil {
+			nodes = append(nodes, *n)
+		}
+	}
+	return nodes, nil
+}
+
+// rowsOf reads ids into found.
+func (ix *Index) rowsOf(ctx context.Context, tenant string, ids []memory.SHA, found map[memory.SHA]cachedRow) error {
+	missing, gen := ix.cache.get(tenant, ids, found)
+	if len(missing) == 0 {
+		return nil
+	}
 	tx, err := ix.read.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, stored(err)
+		return stored(err)
 	}
 	defer tx.Rollback()
-	var all []memory.SHA
-	err = each(ctx, tx, `WITH RECURSIVE later(id, n) AS (
-			SELECT unhex(value), 0 FROM json_each(?2)
-			UNION
-			SELECT e.child, later.n + 1 FROM later JOIN edge e ON e.parent = later.id AND e.kind = 1 WHERE later.n < ?3 AND +e.tenant = ?1)
-		SELECT DISTINCT id FROM later ORDER BY id`, []any{tenant, idSet(ids), steps}, func(rows *sql.Rows) error {
-		var id []byte
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		all = append(all, sha(id))
-		return nil
-	})
-	if err != nil || len(all) == 0 {
-		return nil, err
+	read := map[memory.SHA]cachedRow{}
+	for _, id := range missing {
+		read[id] = cachedRow{}
 	}
-	return nodesIn(ctx, tx, tenant, all)
+	err = each(ctx, tx, `SELECT parent, child FROM edge WHERE +tenant = ? AND kind = 1 AND parent IN (SELECT unhex(value) FROM json_each(?)) ORDER BY parent, child`,
+		[]any{tenant, idSet(missing)}, func(rows *sql.Rows) error {
+			var of, by []byte
+			if err := rows.Scan(&of, &by); err != nil {
+				return err
+			}
+			r := read[sha(of)]
+			r.by = append(r.by, sha(by))
+			read[sha(of)] = r
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	nodes, err := nodesIn(ctx, tx, tenant, missing)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		n := nodes[i]
+		r := read[n.ID]
+		r.node = &n
+		read[n.ID] = r
+	}
+	ix.cache.put(gen, read)
+	maps.Copy(found, read)
+	return nil
 }
 
 // Below implements index.Graph.
