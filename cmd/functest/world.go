@@ -82,6 +82,8 @@ type Options struct {
 	Batch       int
 	Wait        time.Duration // of POST /memory/learn
 	LegTimeout  time.Duration
+	LegRest     time.Duration
+	Caller      func(*http.Request) string // query.Config.Caller
 	Reranker    llm.Reranker
 	RerankTop   int
 	Sweep       time.Duration // learn's budget of one sweep
@@ -132,6 +134,9 @@ var counter = sync.OnceValues(func() (func(string) int, error) {
 })
 
 var table = sync.OnceValues(static.New)
+
+// Table is the static table that worlds embed with by default.
+func Table() (llm.Embedder, error) { return table() }
 
 var worlds struct {
 	sync.Mutex
@@ -217,7 +222,7 @@ func New(t testing.TB, o Options) *World {
 	must(err)
 	w.Query, err = query.New(query.Config{
 		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
-		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
+		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, LegRest: o.LegRest, Inbox: Inbox, Caller: o.Caller, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
 	})
 	must(err)
 	return w

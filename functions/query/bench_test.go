@@ -36,40 +36,52 @@ func servers(t testing.TB) (index.Graph, index.Lexical, bool) {
 	if pg == "" || cluster == "" {
 		return nil, nil, false
 	}
-	b := make([]byte, 6)
-	if _, err := rand.Read(b); err != nil {
-		t.Fatal(err)
-	}
-	name := "test-query-" + hex.EncodeToString(b)
-	schema := strings.ReplaceAll(name, "-", "_")
+	schema, prefix := ownNames(t, pg, cluster)
 	ctx := context.WithoutCancel(t.Context())
 	g, err := pgindex.Open(ctx, pgindex.Config{URL: pg, Schema: schema})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		g.Close()
-		conn, err := pgx.Connect(ctx, pg)
-		if err != nil {
-			return // stopped by the test
-		}
-		defer conn.Close(ctx)
-		_, _ = conn.Exec(ctx, `DROP SCHEMA IF EXISTS `+schema+` CASCADE`)
-	})
-	l, err := osindex.Open(ctx, osindex.Config{URLs: []string{cluster}, Prefix: name})
+	t.Cleanup(func() { g.Close() })
+	l, err := osindex.Open(ctx, osindex.Config{URLs: []string{cluster}, Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { l.Close() })
+	return g, l, true
+}
+
+// ownNames are a schema and a prefix of the test's own, removed at its end.
+func ownNames(t testing.TB, pg, cluster string) (schema, prefix string) {
+	t.Helper()
+	b := make([]byte, 6)
+	if _, err := rand.Read(b); err != nil {
+		t.Fatal(err)
+	}
+	prefix = "test-query-" + hex.EncodeToString(b)
+	schema = strings.ReplaceAll(prefix, "-", "_")
+	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		l.Close()
+		conn, err := pgx.Connect(ctx, pg)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close(ctx)
+		if _, err := conn.Exec(ctx, `DROP SCHEMA IF EXISTS `+schema+` CASCADE`); err != nil {
+			t.Error(err)
+		}
 		for _, kind := range []string{"passages", "nodes", "positions"} {
-			req, _ := http.NewRequestWithContext(ctx, http.MethodDelete, fmt.Sprintf("%s/%s-%s-v%d", cluster, name, kind, osindex.SchemaVersion), nil)
+			req, err := http.NewRequestWithContext(ctx, http.MethodDelete, fmt.Sprintf("%s/%s-%s-v%d", cluster, prefix, kind, osindex.SchemaVersion), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if resp, err := http.DefaultClient.Do(req); err == nil {
 				resp.Body.Close()
 			}
 		}
 	})
-	return g, l, true
+	return schema, prefix
 }
 
 // corpus are n statements of three sentences over a vocabulary of Zipf's law; every tenth

@@ -13,7 +13,7 @@ import (
 
 // fill turns ranked ids into results: at most one round trip, whatever their number, and
 // one to the reranker before it.
-func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.SHA]*index.Node, collapse, rerank bool) error {
+func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank bool) error {
 	var err error
 	var keep []rank.Fused
 	also := map[memory.SHA][]string{}
@@ -22,6 +22,11 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 	for _, h := range fused {
 		n := nodes[h.ID]
 		if n == nil || !r.serving[n.Project+"/"+n.Stream] || collapse && restsOn(n, nodes) {
+			continue
+		}
+		// What replaces a result is named there; where it was said elsewhere it is no
+		// answer of these objects.
+		if len(filter.Sources) > 0 && !filter.Seen(n.Occurrences) {
 			continue
 		}
 		// The same words under several questions, or in several projects, are one answer.

@@ -330,11 +330,39 @@ func TestParameters(t *testing.T) {
 		{"query=a&until=2026-13-01", "until"},
 		{"query=a&project=Shop", "project"},
 		{"query=a&project=../x", "project"},
+		{"query=" + strings.Repeat("why+", 25_000), "query"}, // 100 kB
+		{"query=%ff%fe", "query"},
+		{"query=a&limit=99999999999999999999", "limit"},
+		{"query=a&since=2026-02-02&until=2026-02-01", "since"},
+		{"query=a&since=2026-02-02&until=2026-02-02", "since"},
+		{"query=a&since=2026-02-02&as_of=2026-02-01", "as_of"},
+		{"query=a&as_of=then", "as_of"},
+		{"query=a&floor=low", "floor"},
+		{"query=a&source=" + strings.Repeat("x", 2000), "source"},
+		{"query=a&source=%ff", "source"},
+		{"query=a" + many("&source=x", 20), "source"},
+		{"query=a&dense_weight=NaN", "dense_weight"},
+		{"query=a" + many("&project=p", 1000), "project"},
 	} {
 		rec := w.Call(http.MethodGet, "/memory/query?"+tc.params, nil)
 		var p serve.Problem
 		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Code != http.StatusBadRequest || p.Where != tc.field || p.Hint == "" {
 			t.Errorf("%.60s: %d %s, want 400 for %s", tc.params, rec.Code, rec.Body, tc.field)
+		}
+	}
+	for _, text := range []string{"🚀", "'; DROP TABLE memory_node; --", "?!… --- ###", "\x00\x01\u200b\x7f", strings.Repeat("cache TTL ", 400), "%_%", `{"match_all":{}}`} {
+		if rec := w.Call(http.MethodPost, "/memory/query", map[string]any{"query": text, "projects": []string{"shop"}}); rec.Code != http.StatusOK {
+			t.Errorf("%.20q: %d %s", text, rec.Code, rec.Body)
+		}
+	}
+	for body, field := range map[string]string{
+		`{"query":"` + strings.Repeat("x", 100_000) + `"}`: "query", `{"query":"a","limit":0}`: "limit", `{"query":"a","limit":-1}`: "limit",
+		`{"query":"` + strings.Repeat("x", 2_000_000) + `"}`: "body",
+	} {
+		rec := w.Call(http.MethodPost, "/memory/query", body)
+		var p serve.Problem
+		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Code != http.StatusBadRequest || p.Where != field || p.Hint == "" {
+			t.Errorf("%.30s…: %d %s, want 400 for %s", body, rec.Code, rec.Body, field)
 		}
 	}
 	for _, body := range []string{"", "{", `{"query":"a","colour":1}`, `{"query":1}`, `[]`, `{"query":"a","limit":101}`, `{"query":"a","projects":["A"]}`} {
@@ -364,6 +392,15 @@ func TestParameters(t *testing.T) {
 			t.Errorf("a result has no %q", k)
 		}
 	}
+}
+
+// many is n values of a parameter.
+func many(parameter string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s%d", parameter, i)
+	}
+	return b.String()
 }
 
 func TestProjects(t *testing.T) {

@@ -54,7 +54,7 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 		return err
 	}
 	fused := rank.Fuse(scored(dense), scored(lexical), opt)
-	return r.fill(ctx, fused, nodes, collapse, !raw)
+	return r.fill(ctx, fused, nodes, filter, collapse, !raw)
 }
 
 func scored(hits []index.Hit) []rank.Scored {
