@@ -27,6 +27,8 @@ type client struct {
 	token string
 	http  *http.Client
 
+	indexToken string // MNEME_INDEX_TOKEN, the caller's own for the lexical index's cluster
+
 	mapped questions.Projects // as known found them
 }
 
@@ -37,7 +39,7 @@ func newHTTP() *http.Client {
 
 // client finds the server: MNEME_URL and MNEME_TOKEN, else the folder.
 func (a *app) client() (*client, error) {
-	c := &client{http: newHTTP()}
+	c := &client{http: newHTTP(), indexToken: a.getenv("MNEME_INDEX_TOKEN")}
 	if u := a.getenv("MNEME_URL"); u != "" && a.dir == "" {
 		c.base, c.token = strings.TrimSuffix(u, "/"), a.getenv("MNEME_TOKEN")
 		if c.token == "" {
@@ -68,6 +70,9 @@ func (c *client) do(ctx context.Context, method, path string, contentType string
 		req.ContentLength = size
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.indexToken != "" {
+		req.Header.Set(wire.IndexTokenHeader, c.indexToken)
+	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}

@@ -8,13 +8,19 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mneme-ai/mneme/cmd/functest"
+	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
@@ -100,7 +106,8 @@ func TestSecurity(t *testing.T) {
 	put(t, api+"/roles/read_vault", `{"index_permissions":[{"index_patterns":["mneme-*"],"allowed_actions":["read"]}]}`)
 	put(t, api+"/roles/read_vault_shop", `{"index_permissions":[{"index_patterns":["mneme-*"],"allowed_actions":["read"],"dls":"{\"term\":{\"project\":\"shop\"}}"}]}`)
 	put(t, api+"/roles/write_vault", `{"cluster_permissions":["indices:data/write/bulk","indices:data/read/mget"],"index_permissions":[{"index_patterns":["mneme-*"],"allowed_actions":["crud","create_index","indices:admin/aliases*","indices:admin/get","indices:admin/refresh*"]}]}`)
-	for _, role := range []string{"read_vault", "read_vault_shop", "write_vault"} {
+	put(t, api+"/roles/read_vault_bank", `{"index_permissions":[{"index_patterns":["mneme-*"],"allowed_actions":["read"],"dls":"{\"term\":{\"project\":\"bank\"}}"}]}`)
+	for _, role := range []string{"read_vault", "read_vault_shop", "read_vault_bank", "write_vault"} {
 		put(t, api+"/rolesmapping/"+role, `{"backend_roles":["`+role+`"]}`)
 	}
 	ix, err := osindex.Open(t.Context(), osindex.Config{URLs: []string{url}})
@@ -149,5 +156,58 @@ func TestSecurity(t *testing.T) {
 		if _, err := ix.Search(index.WithBearer(t.Context(), bad), "port", f, 5); !fault.Is(err, fault.Denied) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	throughQuery(t, ix, key)
+}
+
+// throughQuery asks over the query function's route: each caller's own token decides what
+// the words find, a token that is refused is named, and none is shown.
+func throughQuery(t *testing.T, ix *osindex.Index, key []byte) {
+	const header = "X-Mneme-Index-Token"
+	w := functest.New(t, functest.Options{Lexical: ix, Caller: func(r *http.Request) string { return r.Header.Get(header) }})
+	w.Ask("shop", "decisions")
+	w.Ask("bank", "decisions")
+	at := time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
+	w.Learned("shop/a.jsonl", functest.Decision("a", at, "We decided to cap retries of the zebra gateway at 5 attempts, because the upstream bans us."))
+	w.Learned("bank/b.jsonl", functest.Decision("b", at, "We decided that the zebra ledger is closed at 5 every day, because the audit asks for it."))
+	mux := http.NewServeMux()
+	w.Query.Routes(mux)
+	ask := func(jwt, params string) (*httptest.ResponseRecorder, query.Answer) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/memory/query?project=shop,bank&level=L0&query=zebra+at+5+because&"+params, nil)
+		r.Header.Set("Authorization", "Bearer the-program's-own")
+		if jwt != "" {
+			r.Header.Set(header, jwt)
+		}
+		rec := httptest.NewRecorder()
+		mux.ServeHTTP(rec, r)
+		var a query.Answer
+		_ = json.Unmarshal(rec.Body.Bytes(), &a)
+		return rec, a
+	}
+	for role, want := range map[string][]string{"read_vault": {"bank", "shop"}, "read_vault_shop": {"shop"}, "read_vault_bank": {"bank"}} {
+		rec, a := ask(token(key, "caller", role), "dense_weight=0")
+		var got []string
+		for _, r := range a.Results {
+			got = append(got, r.Project)
+		}
+		slices.Sort(got)
+		if d := cmp.Diff(want, slices.Compact(got)); rec.Code != http.StatusOK || d != "" || len(a.Degraded) > 0 {
+			t.Errorf("%s: %d %s (-want +got):\n%s", role, rec.Code, rec.Body, d)
+		}
+	}
+	for name, jwt := range map[string]string{"no role": token(key, "caller"), "forged": token([]byte("another key"), "caller", "read_vault"), "none": ""} {
+		rec, _ := ask(jwt, "dense_weight=0")
+		if rec.Code != http.StatusForbidden || jwt != "" && strings.Contains(rec.Body.String(), jwt) {
+			t.Errorf("%s: %d %s", name, rec.Code, rec.Body)
+		}
+		rec, a := ask(jwt, "") // meaning answers, and the answer says what words did not
+		if rec.Code != http.StatusOK || len(a.Degraded) != 1 || a.Degraded[0].Leg != "lexical" || len(a.Results) == 0 || jwt != "" && strings.Contains(rec.Body.String(), jwt) {
+			t.Errorf("%s: %d %s", name, rec.Code, rec.Body)
+		}
+	}
+	// What one caller is refused makes no other one wait.
+	if _, a := ask(token(key, "caller", "read_vault_shop"), ""); len(a.Degraded) != 0 {
+		t.Errorf("%+v", a.Degraded)
 	}
 }
