@@ -222,7 +222,56 @@ func (ix *Index) Search(ctx context.Context, text string, f index.Filter, k int)
 	if err != nil {
 		return nil, err
 	}
+	if err := ix.matched(ctx, q, &out); err != nil {
+		return nil, err
+	}
 	return out.hits(q)
+}
+
+// matched finds which words each hit holds where the answer does not say so: document
+// level security puts its own query around the caller's, and the names of the parts are
+// lost on the way.
+func (ix *Index) matched(ctx context.Context, q *query, a *answer) error {
+	var ids []string
+	at := map[memory.SHA]int{}
+	for i, h := range a.Hits.Hits {
+		if len(h.Matched) > 0 {
+			return nil
+		}
+		ids, at[h.Source.Node] = append(ids, h.ID), i
+	}
+	if len(ids) == 0 || index.Bearer(ctx) == "" {
+		return nil
+	}
+	aggs := map[string]any{}
+	for name, clause := range q.clauses() {
+		aggs[name] = map[string]any{"filter": clause, "aggs": map[string]any{
+			"nodes": map[string]any{"terms": map[string]any{"field": "node", "size": len(ids)}},
+		}}
+	}
+	var out struct {
+		Aggregations map[string]struct {
+			Nodes struct {
+				Buckets []struct {
+					Key memory.SHA `json:"key"`
+				} `json:"buckets"`
+			} `json:"nodes"`
+		} `json:"aggregations"`
+	}
+	err := ix.call(ctx, http.MethodPost, "/"+ix.passages+"/_search", map[string]any{
+		"size": 0, "query": map[string]any{"bool": map[string]any{"filter": map[string]any{"ids": map[string]any{"values": ids}}}}, "aggs": aggs,
+	}, &out)
+	if err != nil {
+		return err
+	}
+	for name, word := range out.Aggregations {
+		for _, b := range word.Nodes.Buckets {
+			if i, ok := at[b.Key]; ok {
+				a.Hits.Hits[i].Matched = append(a.Hits.Hits[i].Matched, name)
+			}
+		}
+	}
+	return nil
 }
 
 func timed(field string, from, to int64) map[string]any {

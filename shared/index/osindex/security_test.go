@@ -174,7 +174,7 @@ func throughQuery(t *testing.T, ix *osindex.Index, key []byte) {
 	w.Query.Routes(mux)
 	ask := func(jwt, params string) (*httptest.ResponseRecorder, query.Answer) {
 		t.Helper()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/memory/query?project=shop,bank&level=L0&query=zebra+at+5+because&"+params, nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/memory/query?project=shop,bank&level=L0&query=at+how+many+attempts+are+retries+of+the+zebra+gateway+capped,+and+when+is+the+zebra+ledger+closed+for+the+audit%3F&"+params, nil)
 		r.Header.Set("Authorization", "Bearer the-program's-own")
 		if jwt != "" {
 			r.Header.Set(header, jwt)
