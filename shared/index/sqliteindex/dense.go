@@ -218,8 +218,10 @@ func (ix *Index) loaded(tenant, space string, w *writer) {
 	}
 }
 
-// forget drops a tenant's vectors from memory; the next search reads the file.
+// forget drops a tenant's vectors, and the rows that were read, from memory; the next
+// search reads the file. Whoever changes the file beside Apply calls it.
 func (ix *Index) forget(tenant string) {
+	ix.cache.changed()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for key := range ix.spaces {
