@@ -12,8 +12,9 @@ import (
 )
 
 // fill turns ranked ids into results: at most one round trip, whatever their number, and
-// one to the reranker before it.
-func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank bool) error {
+// one to the reranker before it. Where they are fewer than the limit and not all rows
+// were read, it gives none.
+func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank, all bool) error {
 	var err error
 	var keep []rank.Fused
 	also := map[memory.SHA][]string{}
@@ -42,6 +43,9 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 		}
 		first[key] = h.ID
 		keep = append(keep, h)
+	}
+	if len(keep) < r.q.Limit && !all {
+		return nil // with more rows
 	}
 	if rerank && r.cfg.Reranker != nil {
 		if keep, err = r.rerank(ctx, keep, nodes, same); err != nil {

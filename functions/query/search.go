@@ -49,13 +49,31 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 	if len(ids) == 0 {
 		return nil
 	}
-	nodes, err := r.rows(ctx, ids, lexical, filter, &opt)
-	if err != nil {
-		return err
+	// Most answers come from the best of them; the rest is read where several questions
+	// keep the same words, so that these were too few.
+	before := len(r.a.Results)
+	n := min(len(ids), max(readPerResult*r.q.Limit, candidates/2))
+	if r.cfg.Reranker != nil {
+		n = len(ids) // it looks at more than are shown
 	}
-	fused := rank.Fuse(scored(dense), scored(lexical), opt)
-	return r.fill(ctx, fused, nodes, filter, collapse, !raw)
+	for ; ; n = len(ids) {
+		nodes, err := r.rows(ctx, ids[:n], lexical, filter, &opt)
+		if err != nil {
+			return err
+		}
+		fused := rank.Fuse(scored(dense), scored(lexical), opt)
+		if err := r.fill(ctx, fused, nodes, filter, collapse, !raw, n == len(ids)); err != nil {
+			return err
+		}
+		if n == len(ids) || len(r.a.Results)-before >= r.q.Limit {
+			return nil
+		}
+	}
 }
+
+// readPerResult is how many rows are read for each result at first: a statement is kept
+// by up to three questions as a rule.
+const readPerResult = 3
 
 func scored(hits []index.Hit) []rank.Scored {
 	out := make([]rank.Scored, len(hits))

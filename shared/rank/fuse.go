@@ -58,11 +58,7 @@ func Fuse(dense, lexical []Scored, opt Options) []Fused {
 	wd, wl := opt.weights()
 	byID := opt.found(dense, lexical)
 	for _, f := range byID {
-		if opt.RRF {
-			f.Score = reciprocal(f.DenseRank) + reciprocal(f.LexicalRank)
-		} else {
-			f.Score = wd*f.Dense + wl*f.Lexical
-		}
+		f.Score = opt.score(f, wd, wl)
 	}
 	depth := succeed(byID, opt.Superseded, opt.amended(byID), wd, wl)
 	out := make([]Fused, 0, len(byID))
@@ -83,10 +79,23 @@ func Fuse(dense, lexical []Scored, opt Options) []Fused {
 	return out
 }
 
-// Survivors are the ids that Fuse ranks before replacements join them, sorted: only their
-// rows need be read.
+// Survivors are the ids that Fuse ranks before replacements join them, in its order by
+// score: only their rows need be read.
 func Survivors(dense, lexical []Scored, opt Options) []memory.SHA {
-	return slices.Sorted(maps.Keys(opt.found(dense, lexical)))
+	byID := opt.found(dense, lexical)
+	wd, wl := opt.weights()
+	score := func(id memory.SHA) float64 { return opt.score(byID[id], wd, wl) }
+	ids := slices.Collect(maps.Keys(byID))
+	slices.SortFunc(ids, func(a, b memory.SHA) int { return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(a, b)) })
+	return ids
+}
+
+// score is a hit's own, before succession.
+func (o *Options) score(f *Fused, wd, wl float64) float64 {
+	if o.RRF {
+		return reciprocal(f.DenseRank) + reciprocal(f.LexicalRank)
+	}
+	return wd*f.Dense + wl*f.Lexical
 }
 
 // found is what the legs found and the floor lets through, by id.
