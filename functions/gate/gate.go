@@ -494,6 +494,9 @@ func (f *Function) drive(ctx context.Context, project string, stream catalog.Str
 		}
 	}()
 	defer f.keep(ctx, lease)()
+	if last, _, err := f.cfg.Log.LastScrub(ctx, project); err != nil || last.Forgetting() {
+		return nil, droveNothing, err // who finishes it asks again
+	}
 
 	deadline := f.cfg.Now().Add(f.cfg.Slice)
 	for range 4 { // a lost append: another writer took the stream on

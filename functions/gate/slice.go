@@ -339,6 +339,14 @@ func (w *writer) flush(ctx context.Context) error {
 	if len(w.recs) == 0 {
 		return nil
 	}
+	// A slice that outlived its lease may hold the words of what was erased meanwhile.
+	now, err := w.f.cfg.Log.ScrubState(ctx, w.project)
+	if err != nil {
+		return err
+	}
+	if now != w.scrub {
+		return fault.New(fault.Conflict, "texts were erased since they were read")
+	}
 	head, err := w.f.cfg.Log.Append(ctx, w.project, w.stream.Name, w.cursor.Head, w.recs)
 	if err != nil {
 		return err

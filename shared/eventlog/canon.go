@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,8 +45,12 @@ func erasable(name []byte) bool {
 	return false
 }
 
-// erasedMember marks an erased record; it stands outside the sealed form.
-const erasedMember = "erased"
+// erasedMember marks an erased record, and forgottenMember beside it one that
+// nothing stands for. In an erased record they stand outside the sealed form.
+const (
+	erasedMember    = "erased"
+	forgottenMember = "forgotten"
+)
 
 // canonMode says what becomes of erasable texts.
 type canonMode uint8
@@ -53,7 +58,7 @@ type canonMode uint8
 const (
 	asIs   canonMode = iota
 	sealed           // replaced by sha256:<hex>
-	erased           // already sha256:<hex>; the top-level `erased` is left out
+	erased           // already sha256:<hex>; the top-level `erased` and `forgotten` are left out
 )
 
 // canonicalizer writes the RFC 8785 form of one JSON value in one pass. It
@@ -92,8 +97,8 @@ func canonical(dst, line []byte) ([]byte, error) {
 // with each erasable text (a string member named text, think, reason, question
 // or quote, at any depth) replaced by sha256:<hex> of its UTF-8 bytes. An
 // erased record seals to the same bytes as the record it was: its texts are
-// hashes already and its top-level `erased` is left out. isErased tells which
-// it is.
+// hashes already and its top-level `erased` and `forgotten` are left out.
+// isErased tells which it is.
 func Seal(dst, line []byte) (out []byte, isErased bool, err error) {
 	c := canonicalizer{src: line, dst: dst, mode: sealed}
 	return c.seal()
@@ -117,7 +122,14 @@ func (c *canonicalizer) seal() (out []byte, isErased bool, err error) {
 // Erase gives a record's line with its texts gone: the sealed form plus
 // `erased`, the sha256 of the tombstone that bars them. Erasing an erased line
 // gives it back unchanged.
-func Erase(line []byte, tombstone memory.SHA) ([]byte, error) {
+func Erase(line []byte, tombstone memory.SHA) ([]byte, error) { return erase(line, tombstone, false) }
+
+// Forget is Erase of a record that nothing will stand for: it says so by
+// `forgotten`. A line that was erased before gets the mark too, and keeps the
+// tombstone it has.
+func Forget(line []byte, tombstone memory.SHA) ([]byte, error) { return erase(line, tombstone, true) }
+
+func erase(line []byte, tombstone memory.SHA, forgotten bool) ([]byte, error) {
 	if !tombstone.Valid() {
 		return nil, fmt.Errorf("tombstone %q is not a sha256", tombstone)
 	}
@@ -125,13 +137,27 @@ func Erase(line []byte, tombstone memory.SHA) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if already {
-		return bytes.Clone(line), nil
-	}
 	if len(out) == 0 || out[0] != '{' {
 		return nil, errors.New("a record is a JSON object")
 	}
-	with := append([]byte(`{"`+erasedMember+`":"`+string(tombstone)+`",`), out[1:]...)
+	if already {
+		var was struct {
+			Erased    memory.SHA `json:"erased"`
+			Forgotten bool       `json:"forgotten"`
+		}
+		if err := json.Unmarshal(line, &was); err != nil {
+			return nil, err
+		}
+		if was.Forgotten || !forgotten {
+			return bytes.Clone(line), nil
+		}
+		tombstone = was.Erased
+	}
+	mark := `{"` + erasedMember + `":"` + string(tombstone) + `",`
+	if forgotten {
+		mark += `"` + forgottenMember + `":true,`
+	}
+	with := append([]byte(mark), out[1:]...)
 	if len(out) == 2 {
 		with = append(with[:len(with)-2], '}')
 	}
@@ -327,6 +353,10 @@ func (c *canonicalizer) member() (m member, keep bool, err error) {
 			c.dst = c.dst[:m.start]
 			return m, false, nil
 		}
+	}
+	if c.depth == 1 && c.mode == erased && string(name) == forgottenMember {
+		c.dst = c.dst[:m.start]
+		return m, false, nil
 	}
 	if c.mode != asIs && c.dst[at] == '"' && erasable(name) {
 		if err := c.sealText(at); err != nil {

@@ -12,10 +12,14 @@ import (
 // Erase takes the texts out of the records of one segment that pick chooses:
 // each becomes its sealed form plus `erased`, the sha256 of the tombstone that
 // bars them. The segment's hash, and so the chain, stays what it is. It returns
-// how many records it erased; those erased before are left alone. It is the
-// only thing that rewrites a segment of the log. A segment that changed in
+// how many records it erased; those erased before are left alone. With Forget it is
+// the only thing that rewrites a segment of the log. A segment that changed in
 // between is fault.Conflict.
 func (l *Log) Erase(ctx context.Context, project, stream string, seq int64, tombstone memory.SHA, pick func(Record) bool) (n int, err error) {
+	return l.eraseBy(ctx, project, stream, seq, tombstone, pick, Erase)
+}
+
+func (l *Log) eraseBy(ctx context.Context, project, stream string, seq int64, tombstone memory.SHA, pick func(Record) bool, erase func([]byte, memory.SHA) ([]byte, error)) (n int, err error) {
 	defer fault.Wrap(&err, "erase(%s/%s, %d)", project, stream, seq)
 	if err := l.checkStream(project, stream); err != nil {
 		return 0, err
@@ -35,7 +39,7 @@ func (l *Log) Erase(ctx context.Context, project, stream string, seq int64, tomb
 	out := append(append(make([]byte, 0, len(raw.data)), lines[0]...), '\n')
 	for i, line := range lines[1:] {
 		if pick(seg.Records[i]) {
-			gone, err := Erase(line, tombstone)
+			gone, err := erase(line, tombstone)
 			if err != nil {
 				return 0, corrupt(key, i+2, err)
 			}

@@ -25,11 +25,12 @@ const (
 	OutcomeRefused     = "refused"
 	OutcomeEmpty       = "empty"
 	OutcomeUnsupported = "unsupported"
+	OutcomeForgotten   = "forgotten" // a tombstone bars it
 )
 
 // outcomes says of each outcome whether it is final: the log holds the parts.
 var outcomes = map[string]bool{
-	OutcomeAdmitted: true, OutcomeDuplicate: true,
+	OutcomeAdmitted: true, OutcomeDuplicate: true, OutcomeForgotten: true,
 	OutcomeRefused: false, OutcomeEmpty: false, OutcomeUnsupported: false,
 }
 
@@ -42,7 +43,7 @@ type Receipt struct {
 	Bucket  string        `json:"bucket"`
 	Key     string        `json:"key"`
 	ETag    string        `json:"etag"`
-	Outcome string        `json:"outcome"` // admitted | duplicate | refused | empty | unsupported
+	Outcome string        `json:"outcome"` // admitted | duplicate | refused | empty | unsupported | forgotten
 	Parts   []ReceiptPart `json:"parts,omitempty"`
 	Reason  string        `json:"reason,omitempty"` // for people; no transcript text
 	// Derived is the key of the object that was made of this one and read in its

@@ -266,16 +266,25 @@ func (l *Log) DropVectors(ctx context.Context, project, space, stream string, se
 	return n, err
 }
 
-// Scrub is how far a project's last scrub is. It stands in the pointer
+// Scrub is how far a project's last scrub is, or the forgetting of something (shared/forget).
+// It stands in the pointer
 // <project>/scrub, which is set before the tombstone is written: who keeps texts
 // in memory, or rows in an index, holds them under the value that he read first.
 type Scrub struct {
-	N         int64      `json:"n"`         // begins of a scrub so far, of one that goes on too: no value comes twice
-	Tombstone memory.SHA `json:"tombstone"` // of the last scrub that found something; none stands there where it died before its commit
-	Rules     string     `json:"rules"`     // of that one
-	Marked    bool       `json:"marked"`    // every old source record leads to its new one
-	Done      bool       `json:"done"`      // all that the tombstone demands is done
+	Kind      string     `json:"kind,omitempty"` // of the tombstone; empty: memory.TombstoneScrub
+	N         int64      `json:"n"`              // begins of a scrub so far, of one that goes on too: no value comes twice
+	Tombstone memory.SHA `json:"tombstone"`      // of the last scrub that found something; none stands there where it died before its commit
+	Rules     string     `json:"rules"`          // of that one
+	Marked    bool       `json:"marked"`         // every old source record leads to its new one
+	Done      bool       `json:"done"`           // all that the tombstone demands of the log is done
+	// Proved, of memory.TombstoneForget, says that the receipt is written: indexes,
+	// exports and pages were cleaned and looked through too.
+	Proved bool `json:"proved,omitempty"`
 }
+
+// Forgetting reports whether something is being forgotten: nothing of the project is
+// decided until the log is clean of it.
+func (s Scrub) Forgetting() bool { return s.Kind == memory.TombstoneForget && !s.Done }
 
 func scrubPointer(project string) string { return project + "/scrub" }
 

@@ -155,6 +155,9 @@ func sumLines(data []byte, key memory.SHA) ([][]byte, error) {
 
 // parseSource verifies and decodes a source object.
 func parseSource(data []byte, key memory.SHA) (s memory.Source, chunks []memory.Chunk, err error) {
+	if s, ok := parseStub(data); ok {
+		return s, nil, nil
+	}
 	lines, err := sumLines(data, key)
 	if err != nil {
 		return s, nil, err

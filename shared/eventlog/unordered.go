@@ -24,11 +24,12 @@ const (
 	Notes      Shelf = "notes"
 	Lessons    Shelf = "lessons"
 	Tombstones Shelf = "tombstones"
-	Skills     Shelf = "skills" // what people promoted and withdrew
+	Skills     Shelf = "skills"    // what people promoted and withdrew
+	Forgotten  Shelf = "forgotten" // receipts of what was forgotten, and what people had read again
 )
 
 func (s Shelf) valid() bool {
-	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills
+	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills || s == Forgotten
 }
 
 func (l *Log) shelfPrefix(project string, s Shelf) string {

@@ -126,12 +126,27 @@ type verifier struct {
 type part struct {
 	source memory.SHA
 	chunks [][]sha32 // as admitted, and in each newly redacted form
+	// forgotten says that a record of the part is a stub, which lists none.
+	forgotten bool
 }
 
-// holds reports whether chunk i of the part is, or was, sha.
-func (p *part) holds(i int, sha memory.SHA) bool {
-	id := pack(sha)
-	return slices.ContainsFunc(p.chunks, func(form []sha32) bool { return i >= 0 && i < len(form) && form[i] == id })
+// holds reports whether chunk i of the part is, or was, sha. The list of a part that
+// was forgotten is gone: there the tombstones lead from what it had to what it has.
+func (v *verifier) holds(p *part, i int, sha memory.SHA) bool {
+	is := func(id sha32) bool {
+		return slices.ContainsFunc(p.chunks, func(form []sha32) bool { return i >= 0 && i < len(form) && form[i] == id })
+	}
+	for range maxReplaced {
+		if is(pack(sha)) {
+			return true
+		}
+		b, ok := v.scrubbed[sha]
+		if !ok || !p.forgotten {
+			return false
+		}
+		sha = b.New
+	}
+	return false
 }
 
 func (v *verifier) count(what string) { v.rep.Counts[what]++ }
@@ -313,6 +328,20 @@ func (v *verifier) source(ctx context.Context, key memory.SHA, parts *[]part) (*
 		}
 		if err != nil {
 			return nil, v.fault(v.l.sourceKey(v.name, key), 0, err)
+		}
+		if src.Forgotten {
+			v.count("erased")
+			p.forgotten = true
+			next, err := v.l.replacement(ctx, v.name, src.Erased, key)
+			if err != nil {
+				return nil, v.fault(v.l.sourceKey(v.name, key), 1, err)
+			}
+			if next == "" {
+				v.problem(v.l.sourceKey(v.name, key), 1, "its tombstone %s names no source in its place", src.Erased.Short())
+				return nil, nil
+			}
+			key = next
+			continue
 		}
 		form := make([]sha32, len(chunks))
 		for i := range chunks {

@@ -160,7 +160,7 @@ func (c *streamCheck) step(ctx context.Context, g *memory.Gate, say func(string,
 		switch {
 		case g.Admit != c.open.Admit:
 			say("step %d reads part %d in the run of part %d", g.T, g.Admit, c.open.Admit)
-		case p != nil && !p.holds(g.I, g.Chunk):
+		case p != nil && !c.v.holds(p, g.I, g.Chunk):
 			say("step %d: chunk %d of part %d is another", g.T, g.I, g.Admit)
 		}
 	}

@@ -2,6 +2,7 @@ package gru
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -34,7 +35,7 @@ func (s State) applyAll(recs []Record) State {
 			changes = true
 			finds += 1 + len(r.Supersedes)
 		case *memory.Gate:
-			changes = changes || len(r.Gone) > 0
+			changes = changes || len(r.Gone) > 0 || r.ReasonCode == ReasonForgotten
 			finds += len(r.Gone)
 		case *memory.Memory:
 			changes = true
@@ -83,7 +84,10 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 		}
 	case *memory.Gate:
 		s.T = r.T
-		if len(r.Shingles) > 0 {
+		if r.ReasonCode == ReasonForgotten && r.Update && r.CandidateSHA == "" {
+			s.forget() // nothing is left that a memory could rest on
+		}
+		if len(r.Shingles) > 0 && !r.Forgotten {
 			s.Shingles = append(slices.Clip(s.Shingles), r.Shingles...)
 		}
 		if r.Newest.After(s.Newest) {
@@ -121,8 +125,15 @@ func (s *State) apply(r Record, at map[memory.SHA]int) {
 			s.Open = &o
 		}
 	case *memory.Evidence:
+		if r.Forgotten {
+			s.bridge(r)
+			break
+		}
 		s.keep(r, at)
 	case *memory.Memory:
+		if r.Forgotten {
+			break
+		}
 		s.MemoryText, s.MemorySHA, s.MemoryNode, s.Tokens = r.Text, r.TextSHA, r.Node, r.Tokens
 		if s.Open != nil && s.Open.Synthesis {
 			o := *s.Open
@@ -208,7 +219,11 @@ func (s *State) keep(e *memory.Evidence, at map[memory.SHA]int) {
 	if e.Restates != nil && s.restate(e, n, at) {
 		return
 	}
-	for _, o := range e.Supersedes {
+	related := e.Supersedes
+	if len(s.Bridges) > 0 {
+		related = memory.Bridged(s.Bridges, func(node memory.SHA) bool { return s.find(node, at) >= 0 }, related)
+	}
+	for _, o := range related {
 		i := s.find(o.Node, at)
 		switch {
 		case i < 0 || o.Node == n.Node:
@@ -231,6 +246,32 @@ func (s *State) keep(e *memory.Evidence, at map[memory.SHA]int) {
 		at[n.Node] = len(s.Kept)
 	}
 	s.Kept = append(s.Kept, n)
+}
+
+// bridge notes what a forgotten statement had to do with others: where a third one has
+// to do with it, that one has to do with these.
+func (s *State) bridge(e *memory.Evidence) {
+	if len(e.Supersedes) == 0 {
+		return
+	}
+	bridges := maps.Clone(s.Bridges) // shared with the state before
+	if bridges == nil {
+		bridges = map[memory.SHA][]memory.Occurrence{}
+	}
+	bridges[e.Node] = append(slices.Clip(bridges[e.Node]), e.Supersedes...)
+	s.Bridges = bridges
+}
+
+// forget empties the memory.
+func (s *State) forget() {
+	s.MemoryText, s.MemorySHA, s.MemoryNode, s.Tokens = "", "", "", 0
+	for i, k := range s.Kept {
+		if k.In {
+			c := *k
+			c.In = false
+			s.Kept[i] = &c
+		}
+	}
 }
 
 func (k *Kept) supersede(by memory.Place) {

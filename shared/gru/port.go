@@ -166,6 +166,9 @@ type State struct {
 	// for, in order. The list is never changed in place.
 	Pending []PendingStep `json:"pending,omitempty"`
 	Open    *OpenRun      `json:"open,omitempty"` // a run whose run_end is not written yet
+	// Bridges are what forgotten statements had to do with others, by node. The map is
+	// never changed in place.
+	Bridges map[memory.SHA][]memory.Occurrence `json:"bridges,omitempty"`
 	// Ended is the cause of the last completed run, of a synthesis alone.
 	Ended string `json:"ended,omitempty"`
 	// Call is the model call that the last step waits for. It is no part of the

@@ -18,6 +18,7 @@ const (
 	ReasonFormat    = "format"          // the reply could not be read, twice; pending
 	ReasonBudget    = "budget_exceeded" // the candidate was over the memory budget
 	ReasonTruncated = "truncated"       // the server cut the prompt; pending
+	ReasonForgotten = "forgotten"       // the memory without what a tombstone took out of the log
 	// Of Model.Checks; the first two after a retry, pending.
 	ReasonForgets    = "forgets"     // the candidate lost a fact of the memory
 	ReasonLeak       = "prompt_leak" // the candidate repeats the instructions

@@ -69,8 +69,9 @@ type Source struct {
 	Counts        Counts    `json:"counts"`
 	Chunks        []SHA     `json:"chunks"`
 	TurnIDs       []string  `json:"turn_ids"`
-	Replaces      SHA       `json:"replaces,omitempty"` // the source record of which this is the newly redacted form
-	Erased        SHA       `json:"erased,omitempty"`   // the tombstone that names the record in its place
+	Replaces      SHA       `json:"replaces,omitempty"`  // the source record of which this is the newly redacted form, or what is left of it
+	Erased        SHA       `json:"erased,omitempty"`    // the tombstone that names the record in its place
+	Forgotten     bool      `json:"forgotten,omitempty"` // of the stub that stands where a forgotten record stood: it holds nothing else
 }
 
 // Admit is one line of the admit stream: THE order. Seq numbers start at 1 and
@@ -142,6 +143,8 @@ type Run struct {
 	Used    int       `json:"used,omitempty"`
 	Started time.Time `json:"started"`
 	Erased  SHA       `json:"erased,omitempty"` // the tombstone that erased its text
+	// Forgotten stands beside Erased where nothing stands for what was erased.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Sampling is how a model was sampled.
@@ -209,6 +212,8 @@ type Gate struct {
 	Gone     []SHA     `json:"gone,omitempty"`   // nodes whose text was erased and could not be stated anew
 	Newest   time.Time `json:"newest,omitzero"`  // greatest effective time admitted up to this step
 	Erased   SHA       `json:"erased,omitempty"` // the tombstone that erased its texts
+	// Forgotten stands beside Erased where nothing stands for what was erased.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Place is a position in the total order "newest" of DESIGN section 3:
@@ -275,6 +280,9 @@ type Evidence struct {
 	Supersedes  []Occurrence `json:"supersedes,omitempty"` // the other occurrence; Place decides which is the newer
 	Restates    *Occurrence  `json:"restates,omitempty"`   // the erased statement of which this is the newly redacted form
 	Erased      SHA          `json:"erased,omitempty"`     // the tombstone that erased its text
+	// Forgotten stands beside Erased where nothing stands for the statement: a fold
+	// passes over it, as if it had not been made.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Memory is the memory after a step that changed it: an L1 or L2 node.
@@ -293,6 +301,9 @@ type Memory struct {
 	Supersedes []SHA  `json:"supersedes,omitempty"` // the memory node it replaces
 	Place      Place  `json:"place"`                // newest of its evidence
 	Erased     SHA    `json:"erased,omitempty"`     // the tombstone that erased its text
+	// Forgotten stands beside Erased where the memory descended from what was
+	// forgotten: a fold passes over it.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Kinds of a Label: who said it.

@@ -71,7 +71,7 @@ func Nodes(seg *eventlog.Segment, gone *Gone) []index.Node {
 		switch r := r.(type) {
 		case *memory.Evidence:
 			if r.Erased == "" {
-				add(evidence(h, r))
+				add(evidence(h, r, gone))
 			}
 		case *memory.Memory:
 			if r.Erased != "" {
@@ -106,6 +106,10 @@ func Stated(seg *eventlog.Segment) map[memory.SHA]bool {
 type Gone struct {
 	restated map[memory.SHA]memory.SHA   // L0: by the erased node; "" where nothing stands for it
 	memories map[memory.SHA][]memory.SHA // L1 and L2: what the erased one superseded
+	// Of forgotten statements: what each had to do with others, by node. One whose words
+	// stand elsewhere is none.
+	bridges map[memory.SHA][]memory.Occurrence
+	stated  map[memory.SHA]bool
 }
 
 // Tombs reports whether a segment holds what was erased, or what stands for it:
@@ -134,10 +138,16 @@ func Tombs(seg *eventlog.Segment) bool {
 func (g *Gone) Add(seg *eventlog.Segment) {
 	if g.restated == nil {
 		g.restated, g.memories = map[memory.SHA]memory.SHA{}, map[memory.SHA][]memory.SHA{}
+		g.bridges, g.stated = map[memory.SHA][]memory.Occurrence{}, map[memory.SHA]bool{}
 	}
 	for _, r := range seg.Records {
 		switch r := r.(type) {
 		case *memory.Evidence:
+			if r.Forgotten {
+				g.bridges[r.Node] = append(g.bridges[r.Node], r.Supersedes...)
+				break
+			}
+			g.stated[r.Node] = g.stated[r.Node] || r.Erased == ""
 			if _, ok := g.restated[r.Node]; r.Erased != "" && !ok {
 				g.restated[r.Node] = ""
 			}
@@ -162,6 +172,14 @@ func (g *Gone) lead(n *index.Node) {
 	n.SupersededBy = g.all(n.ID, n.SupersededBy)
 }
 
+// bridged gives occurrences with what stands behind forgotten ones in their place.
+func (g *Gone) bridged(os []memory.Occurrence) []memory.Occurrence {
+	if g == nil || len(g.bridges) == 0 {
+		return os
+	}
+	return memory.Bridged(g.bridges, func(node memory.SHA) bool { return g.stated[node] }, os)
+}
+
 func (g *Gone) all(self memory.SHA, ids []memory.SHA) []memory.SHA {
 	out := ids[:0:0]
 	seen := map[memory.SHA]bool{self: true}
@@ -173,7 +191,9 @@ func (g *Gone) all(self memory.SHA, ids []memory.SHA) []memory.SHA {
 			continue
 		}
 		seen[id] = true
-		if next, gone := g.restated[id]; gone {
+		if _, gone := g.bridges[id]; gone && !g.stated[id] {
+			continue
+		} else if next, gone := g.restated[id]; gone {
 			todo = append(todo, next)
 		} else if before, gone := g.memories[id]; gone {
 			todo = append(todo, before...)
@@ -184,14 +204,14 @@ func (g *Gone) all(self memory.SHA, ids []memory.SHA) []memory.SHA {
 	return out
 }
 
-func evidence(h *eventlog.Header, r *memory.Evidence) index.Node {
+func evidence(h *eventlog.Header, r *memory.Evidence, gone *Gone) index.Node {
 	n := index.Node{
 		ID: r.Node, Level: r.Level, Tenant: h.Tenant, Project: h.Project, Stream: h.Stream,
 		QueryID: memory.QueryID(h.Stream), Text: r.Text, TextSHA: r.TextSHA, T: r.T,
 		Role: r.Role, Trust: r.Trust, Place: r.Place, SourceTime: r.SourceTime,
 		Occurrences: []index.Occurrence{{T: r.T, Place: r.Place, Span: r.Span, Quote: r.Text, Role: r.Role, TurnID: r.TurnID}},
 	}
-	for _, o := range r.Supersedes {
+	for _, o := range gone.bridged(r.Supersedes) {
 		switch {
 		case o.Node == r.Node: // the same words again replace nothing
 		case r.Place.Compare(o.Place) > 0:

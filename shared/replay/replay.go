@@ -22,13 +22,13 @@ const saveEvery = 16
 // cached is the folded state as it is kept. One of another version is not used: it
 // lacks what the fold has learnt to keep.
 //
-// History: 1 — pending steps. 2 — the cause of the open run.
+// History: 1 — pending steps. 2 — the cause of the open run. 3 — what was forgotten.
 type cached struct {
 	Fold  int       `json:"fold"`
 	State gru.State `json:"state"`
 }
 
-const foldVersion = 2
+const foldVersion = 3
 
 // Cursor is a folded stream: its state, its head, and how far the cached fold
 // in the store reaches.
