@@ -199,7 +199,9 @@ func New(t testing.TB, o Options) *World {
 	w.Log = eventlog.Open(w.Bucket, Tenant, writer, eventlog.WithFolder(o.Folder))
 	w.Catalog = catalog.New(w.Bucket, w.Log, Tenant)
 	var err error
+	cleaned := &project.Projections{Publish: w.publish}
 	w.Learn, err = learn.New(learn.Config{
+		Store: w.Bucket, Projections: cleaned,
 		Tenant: Tenant, TenantKey: TenantKey, Inbox: w.Inbox, Log: w.Log, Catalog: w.Catalog, Count: o.Count, Models: o.Picks,
 		Publish: w.publish, Wait: o.Wait, SweepBudget: o.Sweep, PartBytes: o.PartBytes, Now: o.Now,
 	})
@@ -220,6 +222,7 @@ func New(t testing.TB, o Options) *World {
 		Redactor: Redactor(w.Catalog), TenantKey: TenantKey,
 	})
 	must(err)
+	cleaned.Function = w.Project
 	w.Query, err = query.New(query.Config{
 		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
 		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, LegRest: o.LegRest, Inbox: Inbox, Caller: o.Caller, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,

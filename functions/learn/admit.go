@@ -28,6 +28,7 @@ const (
 	OutcomeRefused     = eventlog.OutcomeRefused     // the key or the content breaks a rule; Reason says which
 	OutcomeEmpty       = eventlog.OutcomeEmpty       // nothing to look at: no bytes, or no evidence-bearing turn
 	OutcomeUnsupported = eventlog.OutcomeUnsupported // a format that is known by name, or not at all
+	OutcomeForgotten   = eventlog.OutcomeForgotten   // a tombstone bars it; mem learn --again reads it anew
 )
 
 // autoProject is the first key part under which each record's cwd names the
@@ -178,7 +179,7 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 	if st.Damage != "" {
 		r.Reason = damaged(st) + "; what came before is kept"
 	}
-	admitted, duplicate := 0, 0
+	admitted, duplicate, forgotten := 0, 0, 0
 	for _, name := range slices.Sorted(maps.Keys(in.parts)) {
 		p := in.parts[name]
 		known, head, err := f.admits.fold(ctx, name)
@@ -188,10 +189,22 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		whole := st.RawSHA256
 		last, done := known.raw[whole]
 		lines := known.begun[whole]
+		barred := false
 		if done {
 			lines = append(slices.Clone(lines), last)
+			if barred, err = f.admits.barred(ctx, name, last); err != nil {
+				return r, err
+			}
+			if barred && p.again {
+				done, barred, lines = false, false, nil
+			}
 		}
 		for _, l := range lines {
+			if barred {
+				r.Parts = append(r.Parts, eventlog.ReceiptPart{Project: name, Seq: l.Seq, Source: l.Source, RawSHA256: whole})
+				forgotten++
+				continue
+			}
 			part := eventlog.ReceiptPart{Project: name, Seq: l.Seq, Source: l.Source, RawSHA256: whole}
 			if l.Object == f.cfg.Inbox.Name()+"/"+info.Key && l.ETag == info.ETag {
 				// An earlier delivery wrote the line and not the receipt: the
@@ -208,7 +221,12 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		}
 		if len(p.chunks) == 0 {
 			if p.duplicates > 0 {
-				duplicate++
+				of, err := f.barredSession(ctx, name, known, p)
+				if err != nil {
+					return r, err
+				}
+				forgotten += of
+				duplicate += 1 - of
 			}
 			continue
 		}
@@ -223,6 +241,11 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 		}
 		if err := f.sameRules(ctx); err != nil {
 			return r, err
+		}
+		if p.lifted > 0 {
+			if err := f.lift(ctx, name, whole, head.Seq); err != nil {
+				return r, err
+			}
 		}
 		src := p.source(f, st, rd, origin, info)
 		pieces := split(p.chunks, f.cfg.PartBytes)
@@ -243,6 +266,8 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 	switch {
 	case admitted > 0:
 		r.Outcome = OutcomeAdmitted
+	case forgotten > 0:
+		r.Outcome, r.Reason = OutcomeForgotten, "forgotten; mem learn --again reads it anew"
 	case duplicate > 0:
 		r.Outcome, r.Reason = OutcomeDuplicate, "everything in it is admitted already"
 	default:
@@ -304,6 +329,10 @@ type part struct {
 	cwds       []string
 	turnIDs    []string
 	duplicates int
+	again      bool                       // what a tombstone bars is admitted anew
+	stand      map[string]map[string]bool // with again: the turn ids that stand, by session
+	standRecs  map[uint64]bool            // with again: the records
+	lifted     int                        // turns that were barred
 	from, to   int64
 	tmin, tmax time.Time
 	foldedTo   int64 // admit seq up to which every session was read
@@ -393,8 +422,8 @@ func (in *intake) standBeside(ctx context.Context, key string) error {
 
 func (in *intake) newPart(project string, t memory.Turn) *part {
 	return &part{
-		project: project, session: t.Session, from: t.From,
-		sessions: map[string]map[string]bool{},
+		project: project, session: t.Session, from: t.From, again: in.opt.again,
+		sessions: map[string]map[string]bool{}, stand: map[string]map[string]bool{},
 		chunker: chunk.New(chunk.Options{
 			Count: in.f.cfg.Count, Redact: in.f.redact, TenantKey: in.f.cfg.TenantKey, NoteChars: in.opt.noteChars,
 		}),
@@ -427,6 +456,19 @@ func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
 		}
 		_, known = p.records[key]
 	}
+	if known && p.again {
+		if _, ok := p.stand[t.Session]; !ok {
+			ids, records, err := f.admits.standing(ctx, p.project, t.Session)
+			if err != nil {
+				return err
+			}
+			p.stand[t.Session], p.standRecs = ids, records
+		}
+		key, ok := uuidKey(t.ID)
+		if known = p.stand[t.Session][t.ID] || ok && p.standRecs[key]; !known {
+			p.lifted++
+		}
+	}
 	if known {
 		p.duplicates++
 		return nil
@@ -456,7 +498,7 @@ func (p *part) overtaken(ctx context.Context, f *Function, known *admitted) (boo
 	if known.touches(p.sessions, p.foldedTo) {
 		return true, nil
 	}
-	if p.records == nil {
+	if p.records == nil || p.again {
 		return false, nil
 	}
 	records, err := f.admits.records(ctx, p.project)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 
@@ -163,7 +164,7 @@ func (x *admitIndex) turns(ctx context.Context, project, session string) (map[st
 func (x *admitIndex) turnIDs(ctx context.Context, project string, source memory.SHA) ([]string, error) {
 	ids, ok := x.sources[source]
 	if !ok {
-		src, _, err := x.log.Source(ctx, project, source)
+		src, _, err := x.log.Part(ctx, project, source) // of a forgotten one the turns are barred
 		if err != nil {
 			return nil, err
 		}
@@ -171,6 +172,54 @@ func (x *admitIndex) turnIDs(ctx context.Context, project string, source memory.
 		x.keepLocked(source, ids)
 	}
 	return ids, nil
+}
+
+// barred reports whether a tombstone bars the whole object of a line.
+func (x *admitIndex) barred(ctx context.Context, project string, l admittedLine) (bool, error) {
+	_, src, _, err := x.log.Next(ctx, project, l.Source)
+	if err != nil || !src.Forgotten {
+		return false, err
+	}
+	t, err := x.log.Tombstone(ctx, project, src.Erased)
+	return err == nil && slices.Contains(t.Raws, l.Raw), err
+}
+
+// standing is what turns and records give without what was forgotten: turn ids of a
+// session and keys of records that may not be admitted again all the same.
+func (x *admitIndex) standing(ctx context.Context, project, session string) (ids map[string]bool, records map[uint64]bool, err error) {
+	a, _, err := x.fold(ctx, project)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, records = map[string]bool{}, map[uint64]bool{}
+	for _, l := range a.Lines {
+		_, first, _, err := x.log.Next(ctx, project, l.Source)
+		if err != nil {
+			return nil, nil, err
+		}
+		src, chunks, err := x.log.Part(ctx, project, l.Source)
+		if err != nil {
+			return nil, nil, err
+		}
+		stand := src.TurnIDs
+		if first.Forgotten {
+			stand = nil
+			for i := range chunks {
+				for ti := range chunks[i].Turns {
+					stand = append(stand, chunks[i].Turns[ti].ID)
+				}
+			}
+		}
+		for _, id := range stand {
+			if l.Session == session {
+				ids[id] = true
+			}
+			if k, ok := uuidKey(id); ok {
+				records[k] = true
+			}
+		}
+	}
+	return ids, records, nil
 }
 
 func (x *admitIndex) keepLocked(source memory.SHA, ids []string) {

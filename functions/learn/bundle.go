@@ -35,7 +35,7 @@ var errSlow = errors.New("the bundle takes too long")
 // is created once and has a receipt of its own. So a process that is killed
 // anywhere leaves no more than a log that the next delivery, or the sweep that
 // finds it in the inbox, admits.
-func (f *Function) bundle(ctx context.Context, o event.Object) (Result, error) {
+func (f *Function) bundle(ctx context.Context, o event.Object, opt objectOptions) (Result, error) {
 	select {
 	case f.unpacking <- struct{}{}:
 		defer func() { <-f.unpacking }()
@@ -67,7 +67,12 @@ func (f *Function) bundle(ctx context.Context, o event.Object) (Result, error) {
 		r.Outcome, r.Reason = OutcomeEmpty, "no commit in the bundle"
 		return f.answer(ctx, r)
 	}
-	res, err := f.object(ctx, derived, objectOptions{})
+	if opt.again {
+		if err := f.cfg.Log.ReadmitReceipt(ctx, eventlog.ReceiptID(derived.Bucket, derived.Key, derived.ETag)); err != nil {
+			return Result{}, err
+		}
+	}
+	res, err := f.object(ctx, derived, opt)
 	if err != nil {
 		return Result{}, err
 	}

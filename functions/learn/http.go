@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("PUT /memory/files/{project}/{name...}", f.putFile)
 	mux.HandleFunc("GET /memory/ingest/{job}", f.getJob)
 	mux.HandleFunc("POST /memory/scrub", f.postScrub)
+	mux.HandleFunc("POST /memory/forget", f.postForget)
+	mux.HandleFunc("GET /memory/forget", f.getForget)
 	mux.HandleFunc("GET /memory/redact", f.getPatterns)
 	mux.HandleFunc("POST /memory/redact", f.setPatterns)
 	mux.HandleFunc("GET /memory/schemas", f.listSchemas)
@@ -63,12 +66,13 @@ type learnRequest struct {
 	RewriteBaseURL string `json:"rewrite_base_url"`
 	MemoryBudget   int    `json:"memory_budget"` // tokens, ad-hoc only; 4,096 by default
 	ChunkSize      int    `json:"chunk_size"`    // characters of a note's chunk; 2,000 by default
+	Again          bool   `json:"again"`         // read anew what was forgotten
 }
 
 // Learned is the answer of brief D1.
 type Learned struct {
 	Project      string        `json:"project"`
-	Status       string        `json:"status"` // completed | running | refused
+	Status       string        `json:"status"` // completed | running | refused | forgotten
 	ChunksSeen   int           `json:"chunks_seen"`
 	ChunksUsed   int           `json:"chunks_used"`
 	Memory       string        `json:"memory"`
@@ -177,8 +181,7 @@ func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models
 	if err != nil {
 		return Learned{}, err
 	}
-	o2 := objectOptions{noteChars: q.ChunkSize}
-	res, err := f.object(ctx, o, o2)
+	res, err := f.offered(ctx, o, objectOptions{noteChars: q.ChunkSize, again: q.Again})
 	if err != nil {
 		return Learned{}, err
 	}
@@ -282,6 +285,12 @@ func (f *Function) uploadFile(r *http.Request) (Result, error) {
 	if !sha.Valid() {
 		return Result{}, fault.At(fault.Invalid, "sha256", "send the hex sha256 of the file", "missing or not a hash")
 	}
+	again := false
+	if v := r.URL.Query().Get("again"); v != "" {
+		if again, err = strconv.ParseBool(v); err != nil {
+			return Result{}, fault.At(fault.Invalid, "again", "true or false", "%q is neither", v)
+		}
+	}
 	if r.ContentLength < 0 {
 		return Result{}, fault.At(fault.Invalid, "Content-Length", "send the file's size", "missing")
 	}
@@ -296,7 +305,7 @@ func (f *Function) uploadFile(r *http.Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := f.Object(r.Context(), o)
+	res, err := f.offered(r.Context(), o, objectOptions{again: again})
 	if err != nil {
 		return Result{}, err
 	}
@@ -318,6 +327,8 @@ func (f *Function) summary(res Result) Learned {
 	switch {
 	case r.Outcome == OutcomeRefused || r.Outcome == OutcomeUnsupported:
 		l.Status = "refused"
+	case r.Outcome == OutcomeForgotten:
+		l.Status = OutcomeForgotten
 	case l.Stored:
 		l.Status = "running"
 	}
@@ -355,7 +366,7 @@ func (f *Function) status(ctx context.Context, res Result, adhoc *catalog.Stream
 	if adhoc != nil {
 		l.StatusURL += "?stream=" + url.QueryEscape(adhoc.Name)
 	}
-	if l.Status == "refused" || len(res.Receipt.Parts) == 0 {
+	if l.Status == "refused" || l.Status == OutcomeForgotten || len(res.Receipt.Parts) == 0 {
 		return l, nil
 	}
 	repeat := res.Repeat || res.Receipt.Outcome != OutcomeAdmitted

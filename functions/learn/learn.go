@@ -24,6 +24,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/forget"
 	"github.com/mneme-ai/mneme/shared/gitbundle"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
@@ -61,6 +62,11 @@ type Config struct {
 	// ScrubPatience is how long a scrub waits for a stream that the gate holds:
 	// 2 min by default.
 	ScrubPatience time.Duration
+	// Store is the log's bucket, which is looked through for what was forgotten.
+	Store *objstore.Bucket
+	// Projections are cleaned of what is forgotten before the receipt is written; nil:
+	// another process has them, and is asked by event.
+	Projections forget.Projections
 	// Held says why a stream decides nothing at present, and what cures it; "" where it
 	// does. nil: this process does not know, as on a cluster.
 	Held func(project, stream string) (reason, hint string)
@@ -184,7 +190,8 @@ func (f *Function) Object(ctx context.Context, o event.Object) (Result, error) {
 
 // objectOptions is what a request may choose about its own text.
 type objectOptions struct {
-	noteChars int // characters of a note's chunk; 0 is the policy's 2,000
+	noteChars int  // characters of a note's chunk; 0 is the policy's 2,000
+	again     bool // what a tombstone bars is read anew
 }
 
 func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions) (_ Result, err error) {
@@ -207,7 +214,7 @@ func (f *Function) object(ctx context.Context, o event.Object, opt objectOptions
 	}
 	res, err := f.one(ctx, o, opt)
 	if errors.Is(err, errBundle) {
-		return f.bundle(ctx, o)
+		return f.bundle(ctx, o, opt)
 	}
 	return res, err
 }

@@ -111,13 +111,17 @@ func (f *Function) refused(ctx context.Context) (map[string]bool, error) {
 // does not hold up the others; the first error is returned at the end, so that
 // the broker tries again.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
+	finished, err := f.finishForgotten(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p, err := f.pending(ctx)
 	if err != nil {
 		return nil, err
 	}
 	pending, whole := p.objects, true
 	start := f.cfg.Now()
-	var out []ce.Event
+	out := finished
 	var first error
 	for i, o := range pending {
 		res, err := f.Object(ctx, o)

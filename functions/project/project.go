@@ -123,7 +123,10 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return es, f.rebuild(ctx, []string{d.Project}, nil)
+		if err := f.rebuild(ctx, []string{d.Project}, nil); err != nil {
+			return nil, err
+		}
+		return es, f.Purge(ctx) // what asks for it has erased something
 	case event.ExportRequested:
 		return f.exported(ctx, e)
 	case event.SweepRequested:
@@ -315,6 +318,9 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	for _, p := range stale {
 		f.mu.Lock()
 		err := f.rebuild(ctx, []string{p}, nil)
+		if err == nil {
+			err = f.Purge(ctx)
+		}
 		f.mu.Unlock()
 		if err != nil && first == nil {
 			first = err

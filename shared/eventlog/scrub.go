@@ -49,6 +49,19 @@ func (l *Log) PartKey(ctx context.Context, project string, key memory.SHA) (_ me
 	return key, s, nil, corrupt(l.sourceKey(project, key), 1, errors.New("replaced again and again"))
 }
 
+// Next reads a source record, and names the one in its place, "" where it stands itself.
+// Of one that was forgotten only the name is left.
+func (l *Log) Next(ctx context.Context, project string, key memory.SHA) (next memory.SHA, s memory.Source, chunks []memory.Chunk, err error) {
+	defer fault.Wrap(&err, "next(%s, %s)", project, key.Short())
+	if s, chunks, err = l.Source(ctx, project, key); err != nil || s.Erased == "" {
+		return "", s, chunks, err
+	}
+	if next, err = l.replacement(ctx, project, s.Erased, key); err == nil && next == "" {
+		err = corrupt(l.sourceKey(project, key), 1, errors.New("its tombstone names no source in its place"))
+	}
+	return next, s, chunks, err
+}
+
 // replacement is the source record that a tombstone names in the place of key;
 // "" where it names none. The tombstone, which holds the edits of the whole
 // project, is read once.

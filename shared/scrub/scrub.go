@@ -71,6 +71,9 @@ func Project(ctx context.Context, cfg Config, project string, dry bool) (_ Repor
 	if s.last, s.etag, err = cfg.Log.LastScrub(ctx, project); err != nil {
 		return s.report, err
 	}
+	if s.last.Kind == memory.TombstoneForget && !s.last.Proved && !dry {
+		return s.report, fault.At(fault.Unavailable, "project "+project, "mem sweep finishes it", "something is being forgotten")
+	}
 	if last := s.last.Tombstone; last != "" && !s.last.Done && !dry {
 		_, err := cfg.Log.Tombstone(ctx, project, last)
 		if err != nil && !fault.Is(err, fault.NotFound) {

@@ -3,6 +3,7 @@ package scrub
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,11 +107,16 @@ func (s *stream) scrub(ctx context.Context) (err error) {
 	return err
 }
 
-// hold takes the stream's lease, and waits for one that another holds.
+// hold takes the stream's lease.
 func (s *stream) hold(ctx context.Context) (release func() error, err error) {
-	deadline := time.Now().Add(s.Patience)
+	return Hold(ctx, s.Log, s.Tenant+"/"+s.project+"/"+s.name, s.Lease, s.Patience)
+}
+
+// Hold takes a lease, and waits for one that another holds.
+func Hold(ctx context.Context, log *eventlog.Log, name string, ttl, patience time.Duration) (release func() error, err error) {
+	deadline := time.Now().Add(patience)
 	for {
-		l, err := s.Log.Acquire(ctx, s.Tenant+"/"+s.project+"/"+s.name, s.Lease)
+		l, err := log.Acquire(ctx, name, ttl)
 		if err == nil {
 			return func() error { return l.Release(context.WithoutCancel(ctx)) }, nil
 		}
@@ -118,7 +124,7 @@ func (s *stream) hold(ctx context.Context) (release func() error, err error) {
 			return nil, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fault.At(fault.Unavailable, "stream "+s.name, "run mem scrub again when the gate is done: it goes on where it stopped", "at work for more than %v", s.Patience)
+			return nil, fault.At(fault.Unavailable, "stream "+path.Base(name), "call it again when the gate is done: it goes on where it stopped", "at work for more than %v", patience)
 		}
 		select {
 		case <-ctx.Done():

@@ -29,6 +29,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/forget"
 	"github.com/mneme-ai/mneme/shared/gru/extractive"
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -82,6 +83,7 @@ type parts struct {
 	calls     func() (policy, model int64)
 	caller    func(*http.Request) string                         // query.Config.Caller
 	held      func(project, stream string) (reason, hint string) // learn.Config.Held
+	cleaned   forget.Projections                                 // learn.Config.Projections
 	stop      context.CancelCauseFunc                            // ends the process with an error
 }
 
@@ -104,7 +106,8 @@ type functions struct {
 }
 
 func (p *parts) newLearn() (*learn.Function, error) {
-	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Models: p.picks, Logger: p.logger, Publish: p.publish, Held: p.held})
+	return learn.New(learn.Config{Tenant: p.tenant, TenantKey: p.key, Inbox: p.stores.Inbox, Log: p.log, Catalog: p.catalog, Count: p.count, Models: p.picks, Logger: p.logger, Publish: p.publish, Held: p.held,
+		Store: p.stores.Log, Projections: p.cleaned})
 }
 
 func (p *parts) newGate() (*gate.Function, error) {
@@ -182,6 +185,8 @@ func (p *parts) all() (fs functions, err error) {
 		return fs, err
 	}
 	p.held = fs.gate.Held // an embedder that waits holds no job: its part is decided without vectors
+	cleaned := &project.Projections{Publish: p.publish}
+	p.cleaned = cleaned
 	if fs.learn, err = p.newLearn(); err != nil {
 		return fs, err
 	}
@@ -192,6 +197,7 @@ func (p *parts) all() (fs functions, err error) {
 	if fs.project, err = p.newProject(); err != nil {
 		return fs, err
 	}
+	cleaned.Function = fs.project
 	fs.query, err = p.newQuery()
 	return fs, err
 }

@@ -248,20 +248,40 @@ func (f *folder) compose() (string, []memory.SHA) {
 	for i := range f.fresh {
 		take(f.fresh[i].Kept)
 	}
+	in = fitting(in, f.in.Config.Count, f.in.Config.BudgetTokens)
+	if len(in) == 0 {
+		return f.in.State.MemoryText, []memory.SHA{} // all that is new is outdated already: evidence alone
+	}
+	return written(in)
+}
+
+// Compose is the memory of statements that stand, as the policy would write it: all
+// that none replaces, in order, without what the budget has no room for. "" of none.
+func Compose(kept []*gru.Kept, count func(string) int, budgetTokens int) (text string, parents []memory.SHA) {
+	var in []*gru.Kept
+	for _, k := range kept {
+		if k.Text != "" && !k.Superseded {
+			in = append(in, k)
+		}
+	}
+	return written(fitting(in, count, budgetTokens))
+}
+
+// fitting sorts statements and takes out what a budget has no room for.
+func fitting(in []*gru.Kept, count func(string) int, budgetTokens int) []*gru.Kept {
 	slices.SortFunc(in, func(a, b *gru.Kept) int {
 		if c := a.Place.Compare(b.Place); c != 0 {
 			return c
 		}
 		return strings.Compare(string(a.Node), string(b.Node))
 	})
-	count := f.in.Config.Count
 	sizes := make([]int, len(in))
 	total := 0
 	for i, k := range in {
 		sizes[i] = count(line(k))
 		total += sizes[i]
 	}
-	for total > f.in.Config.BudgetTokens && len(in) > 0 {
+	for total > budgetTokens && len(in) > 0 {
 		out := 0
 		for i := range (len(in) + 1) / 2 {
 			if in[i].Score < in[out].Score {
@@ -271,9 +291,11 @@ func (f *folder) compose() (string, []memory.SHA) {
 		total -= sizes[out]
 		in, sizes = slices.Delete(in, out, out+1), slices.Delete(sizes, out, out+1)
 	}
-	if len(in) == 0 {
-		return f.in.State.MemoryText, []memory.SHA{} // all that is new is outdated already: evidence alone
-	}
+	return in
+}
+
+// written is the memory text of statements, and their nodes.
+func written(in []*gru.Kept) (string, []memory.SHA) {
 	var b strings.Builder
 	parents := make([]memory.SHA, len(in))
 	for i, k := range in {
