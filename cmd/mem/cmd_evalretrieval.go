@@ -181,7 +181,7 @@ func (a *app) evaluate(ctx context.Context, set *judgedSet, limit int) ([]evalRo
 	objects := map[string]string{} // the last part of the upload's key, to its document
 	m := a.meter("learn", int64(len(set.names)), false)
 	for _, name := range set.names {
-		if _, err := a.upload(ctx, c, or(set.projects[name], evalProject), set.files[name]); err != nil {
+		if _, err := a.upload(ctx, c, or(set.projects[name], evalProject), set.files[name], false); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		objects[filepath.Base(set.files[name])] = name

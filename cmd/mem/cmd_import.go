@@ -158,7 +158,7 @@ func (a *app) importDir(ctx context.Context, dir string, upload bool) error {
 	defer m.done()
 	done, bad := map[string]int{}, 0
 	for _, p := range queue {
-		l, err := a.upload(ctx, c, p.project, p.file)
+		l, err := a.upload(ctx, c, p.project, p.file, false)
 		m.add(1)
 		if err != nil {
 			if _, ok := errors.AsType[noServer](err); ok || ctx.Err() != nil {

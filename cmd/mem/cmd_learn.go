@@ -41,6 +41,7 @@ type learnFlags struct {
 	budget  int
 	chunk   int
 	dry     bool
+	again   bool
 	models  map[string]*string // what decides a --query, by field of the request
 }
 
@@ -112,6 +113,7 @@ models decide (docs/MODELS.md); standing questions keep those of the project.`,
 	c.Flags().StringVar(&repo, "git", "", "upload the history of this repository (a folder or a bundle)")
 	c.Flags().StringVar(&since, "since", "", "with --git: only commits after this date, as git log reads it")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the gate and print what was kept")
+	c.Flags().BoolVar(&f.again, "again", false, "read anew what was forgotten")
 	c.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "show chunks, tokens, where text would go and what it would cost; upload nothing, call no model")
 	c.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait or --query waits for one file")
 	c.Flags().StringVarP(&f.query, "query", "q", "", "answer this question from the file alone (an ad-hoc stream)")
@@ -261,7 +263,7 @@ func (a *app) learnFile(ctx context.Context, c *client, project, file string, f 
 	if file == "-" || f.query != "" || f.chunk != 0 {
 		return a.learnText(ctx, c, project, file, f)
 	}
-	l, err := a.upload(ctx, c, project, file)
+	l, err := a.upload(ctx, c, project, file, f.again)
 	if err != nil || !f.wait {
 		return l, err
 	}
@@ -270,7 +272,7 @@ func (a *app) learnFile(ctx context.Context, c *client, project, file string, f 
 
 // upload streams one file; its hash names it, so that the same file twice is
 // one object.
-func (a *app) upload(ctx context.Context, c *client, project, file string) (l learned, err error) {
+func (a *app) upload(ctx context.Context, c *client, project, file string, again bool) (l learned, err error) {
 	h, err := os.Open(file)
 	if err != nil {
 		return l, fault.As(fault.Invalid, err)
@@ -293,6 +295,9 @@ func (a *app) upload(ctx context.Context, c *client, project, file string) (l le
 		body = io.NopCloser(m.reader(h))
 	}
 	path := "/memory/files/" + url.PathEscape(project) + "/" + (&url.URL{Path: uploadName(file)}).EscapedPath() + "?sha256=" + hex.EncodeToString(sum.Sum(nil))
+	if again {
+		path += "&again=true"
+	}
 	resp, err := c.do(ctx, http.MethodPut, path, "application/octet-stream", body, size)
 	if err != nil {
 		return l, err
@@ -349,6 +354,9 @@ func (a *app) learnText(ctx context.Context, c *client, project, file string, f 
 	}
 	if f.budget != 0 {
 		body["memory_budget"] = f.budget
+	}
+	if f.again {
+		body["again"] = true
 	}
 	if f.chunk != 0 {
 		body["chunk_size"] = f.chunk

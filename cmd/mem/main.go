@@ -170,7 +170,7 @@ Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage,
 	f.StringVarP(&a.project, "project", "p", "", "project, or any unique prefix of its name")
 	for _, sub := range []*cobra.Command{
 		a.cmdUp(), a.cmdLearn(), a.cmdImport(), a.cmdQuery(), a.cmdWhy(), a.cmdQuestion(), a.cmdSchema(), a.cmdLog(),
-		a.cmdVerify(), a.cmdRebuild(), a.cmdRedact(), a.cmdScrub(), a.cmdWait(), a.cmdStatus(), a.cmdReport(), a.cmdModel(), a.cmdRegate(), a.cmdSynthesis(), a.cmdDead(), a.cmdToken(), a.cmdS3(), a.cmdVersion(),
+		a.cmdVerify(), a.cmdRebuild(), a.cmdRedact(), a.cmdScrub(), a.cmdForget(), a.cmdWait(), a.cmdStatus(), a.cmdReport(), a.cmdModel(), a.cmdRegate(), a.cmdSynthesis(), a.cmdDead(), a.cmdToken(), a.cmdS3(), a.cmdVersion(),
 		a.cmdSkill(),
 		a.cmdLabel(),
 		a.cmdVault(),

@@ -154,8 +154,18 @@ func (f *forgetter) log(ctx context.Context, t *memory.Tombstone) error {
 	f.report.Streams = map[string]*Stream{}
 	// What a slice had in hand when this began is found in a second round: it waits for
 	// each stream's lease.
+	texts := map[memory.SHA]bool{}
 	for range 2 {
-		if err := f.each(ctx, func(name string, below lower) (*stream, error) { return f.work(ctx, name, below) }); err != nil {
+		if err := f.each(ctx, func(name string, below lower) (*stream, error) {
+			s, err := f.work(ctx, name, below)
+			if err != nil {
+				return nil, err
+			}
+			for m := range s.memories { // a synthesis keeps what it read as blobs
+				texts[m.text] = true
+			}
+			return s, nil
+		}); err != nil {
 			return err
 		}
 	}
@@ -179,6 +189,13 @@ func (f *forgetter) log(ctx context.Context, t *memory.Tombstone) error {
 			}
 		}
 		f.progress()
+	}
+	for sha := range texts {
+		if !live[sha] && sha != memory.SumString("") {
+			if err := f.Log.DropBlob(ctx, f.project, sha); err != nil {
+				return err
+			}
+		}
 	}
 	if err := f.loose(ctx, t, lines, live); err != nil {
 		return err

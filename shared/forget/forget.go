@@ -112,7 +112,7 @@ func open(ctx context.Context, cfg Config, project string) (_ *forgetter, err er
 		cfg.Now = time.Now
 	}
 	f := &forgetter{Config: cfg, project: project, words: wordSet{}}
-	f.report = Receipt{Tenant: cfg.Tenant, Project: project, Objects: []string{}, Streams: map[string]*Stream{}, Proof: Proof{Searched: []Searched{}}}
+	f.report = Receipt{V: memory.Version, Type: TypeReceipt, Level: memory.LevelNone, Tenant: cfg.Tenant, Project: project, Objects: []string{}, Streams: map[string]*Stream{}, Proof: Proof{Searched: []Searched{}}}
 	if f.all, err = cfg.Log.ScrubbedBlobs(ctx, project); err != nil {
 		return nil, err
 	}

@@ -95,9 +95,7 @@ type Searched struct {
 
 // keep writes the receipt into the log.
 func (f *forgetter) keep(ctx context.Context) error {
-	r := f.report
-	r.V, r.Type, r.Level = memory.Version, TypeReceipt, memory.LevelNone
-	line, err := json.Marshal(r)
+	line, err := json.Marshal(f.report)
 	if err != nil {
 		return err
 	}
