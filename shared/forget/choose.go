@@ -151,6 +151,9 @@ func (c *choice) source(project, want, made string) error {
 		}
 	}
 	objects := pick(func(p *part) bool { return !p.forgotten() && file(p.src.Object) == want })
+	if len(objects) == 0 { // its upload may have come back
+		objects = pick(func(p *part) bool { return file(p.src.Object) == want })
+	}
 	switch len(objects) {
 	case 0:
 		return fault.At(fault.NotFound, "source "+want, "mem log shows what was read; name an object, a session or the hash of one", "nothing in project %s is called so", project)
