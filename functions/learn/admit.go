@@ -267,7 +267,7 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 	case admitted > 0:
 		r.Outcome = OutcomeAdmitted
 	case forgotten > 0:
-		r.Outcome, r.Reason = OutcomeForgotten, "forgotten; mem learn --again reads it anew"
+		r.Outcome, r.Reason = OutcomeForgotten, reasonForgotten
 	case duplicate > 0:
 		r.Outcome, r.Reason = OutcomeDuplicate, "everything in it is admitted already"
 	default:

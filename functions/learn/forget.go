@@ -228,3 +228,30 @@ func (f *Function) barredSession(ctx context.Context, project string, known *adm
 	}
 	return n, nil
 }
+
+// barredBytes reports whether a tombstone bars the whole of what is offered: it is not
+// even stored, as it may have been removed from the inbox on purpose.
+func (f *Function) barredBytes(ctx context.Context, project, name string, sha memory.SHA) (Result, bool, error) {
+	if project == autoProject {
+		return Result{}, false, nil // each of its records says where it belongs
+	}
+	known, _, err := f.admits.fold(ctx, project)
+	if err != nil {
+		return Result{}, false, err
+	}
+	l, ok := known.raw[sha]
+	if !ok {
+		return Result{}, false, nil
+	}
+	barred, err := f.admits.barred(ctx, project, l)
+	if err != nil || !barred {
+		return Result{}, false, err
+	}
+	return Result{Repeat: true, Receipt: eventlog.Receipt{
+		Bucket: f.cfg.Inbox.Name(), Key: project + "/" + postDir + "/" + string(sha) + "/" + name,
+		Outcome: OutcomeForgotten, Reason: reasonForgotten,
+		Parts: []eventlog.ReceiptPart{{Project: project, Seq: l.Seq, Source: l.Source, RawSHA256: sha}},
+	}}, true, nil
+}
+
+const reasonForgotten = "a tombstone bars it; mem learn --again reads it anew"

@@ -177,6 +177,11 @@ func (f *Function) learnText(ctx context.Context, q learnRequest, picked *models
 		return Learned{}, err
 	}
 	sha := memory.SumString(q.Text)
+	if !q.Again && q.Query == "" {
+		if res, barred, err := f.barredBytes(ctx, q.Project, name, sha); err != nil || barred {
+			return f.summary(res), err
+		}
+	}
 	o, err := f.store(ctx, q.Project, name, sha, strings.NewReader(q.Text), int64(len(q.Text)))
 	if err != nil {
 		return Learned{}, err
@@ -294,6 +299,11 @@ func (f *Function) uploadFile(r *http.Request) (Result, error) {
 	if r.ContentLength < 0 {
 		return Result{}, fault.At(fault.Invalid, "Content-Length", "send the file's size", "missing")
 	}
+	if !again {
+		if res, barred, err := f.barredBytes(r.Context(), project, name, sha); err != nil || barred {
+			return res, err
+		}
+	}
 	body := &checkedReader{r: r.Body, h: sha256.New(), left: r.ContentLength, want: sha}
 	if err := body.check(); err != nil {
 		return Result{}, err
@@ -320,6 +330,9 @@ func (f *Function) summary(res Result) Learned {
 		Project: strings.SplitN(r.Key, "/", 2)[0], Model: models.Builtin, Outcome: r.Outcome, Reason: r.Reason,
 		Stored: r.Outcome == OutcomeAdmitted && !res.Repeat, Status: "completed",
 		JobID: id, StatusURL: "/memory/ingest/" + id, Questions: []LearnedPart{}, Counts: r.Counts,
+	}
+	if r.ETag == "" { // nothing was stored
+		l.JobID, l.StatusURL = "", ""
 	}
 	if len(r.Parts) > 0 {
 		l.Project = r.Parts[0].Project

@@ -306,7 +306,7 @@ func (f *forgetter) loose(ctx context.Context, t *memory.Tombstone, lines, live 
 // uploads makes the receipts of what is barred say so, and removes the uploads where
 // that was asked for.
 func (f *forgetter) uploads(ctx context.Context, t *memory.Tombstone, objects []memory.Source) error {
-	reason := "forgotten (tombstone " + f.tombstone.Short() + "); mem learn --again reads it anew"
+	reason := "tombstone " + f.tombstone.Short() + " bars it; mem learn --again reads it anew"
 	forget := func(id memory.SHA) error {
 		changed, err := f.Log.ForgetReceipt(ctx, id, reason)
 		f.report.Removed.Receipts += b2i(changed)
@@ -337,7 +337,7 @@ func (f *forgetter) uploads(ctx context.Context, t *memory.Tombstone, objects []
 	if f.Inbox == nil {
 		return nil
 	}
-	if t.Target == nil || !t.Inbox {
+	if !t.Inbox {
 		for key := range stay {
 			if _, err := f.Inbox.Head(ctx, key); err == nil {
 				f.kept("the upload " + key + " (--inbox removes it)")

@@ -3,18 +3,24 @@ package forget_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/forget"
 	"github.com/mneme-ai/mneme/shared/index/indextest"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/objstore/memstore"
 )
 
 var day = time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
@@ -327,4 +333,153 @@ func TestForgetRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}
+}
+
+// TestKilled: forgetting that dies at any call to the store is finished by a sweep, or by
+// the next call where it had not come as far as its commit, with the same hashes.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	req := forget.Request{Target: memory.Target{Source: target}, Inbox: true}
+	calm := taught(t, reference(), bodies()...)
+	forgotten(t, calm, req)
+	want := calm.Hashes()
+	step := 13
+	if testing.Short() {
+		step = 41
+	}
+	deaths := 0
+	for _, effect := range []bool{false, true} {
+		for n := 0; ; n += step {
+			w := taught(t, reference(), bodies()...)
+			reached := w.Stores.DieAt(n, effect, injected)
+			_, err := w.Learn.Forget(t.Context(), "shop", req, nil)
+			w.Stores.Fail(nil, nil)
+			if !reached() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			deaths++
+			next := functest.New(t, functest.Options{From: w, Graph: w.Graph, Lexical: w.Lexical})
+			next.Sweep()
+			if len(leaks(t, next)) > 0 { // it had not begun
+				if last, _, err := next.Log.LastScrub(t.Context(), "shop"); err != nil || last.Tombstone != "" && !last.Proved {
+					t.Errorf("died at %d, effect %t: the sweep left it: %+v %v", n, effect, last, err)
+				}
+				forgotten(t, next, req)
+				next.Sweep()
+			}
+			for _, l := range leaks(t, next) {
+				t.Errorf("died at %d, effect %t: %s", n, effect, l)
+			}
+			if _, err := next.Inbox.Head(t.Context(), target); !fault.Is(err, fault.NotFound) {
+				t.Errorf("died at %d, effect %t: the upload is there: %v", n, effect, err)
+			}
+			if diff := cmp.Diff(want, next.Hashes()); diff != "" {
+				t.Fatalf("died at %d, effect %t (-calm +killed):\n%s", n, effect, diff)
+			}
+			if rs, err := forget.Receipts(t.Context(), next.Log, "shop"); err != nil || len(rs) == 0 || !rs[len(rs)-1].OK {
+				t.Errorf("died at %d, effect %t: %v %+v", n, effect, err, rs)
+			}
+		}
+	}
+	t.Logf("%d deaths", deaths)
+	if deaths < 8 {
+		t.Errorf("only %d deaths: the store was hardly asked", deaths)
+	}
+}
+
+var injected = fault.As(fault.Unavailable, errors.New("injected"))
+
+// TestGateBeside: a slice of the gate comes at every call that forgetting makes to the
+// store; what it read before does not come back later.
+func TestGateBeside(t *testing.T) {
+	t.Parallel()
+	step := 7
+	if testing.Short() {
+		step = 31
+	}
+	for n := 0; ; n += step {
+		w := functest.New(t, reference())
+		w.Ask("shop", "decisions", "rules")
+		for i, b := range bodies() {
+			if _, err := w.Learn.Handle(t.Context(), w.Put(fmt.Sprintf("shop/%d.jsonl", i), b)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := func(id string) {
+			name := memory.StreamName(id, functest.Wording(id))
+			if _, err := w.Gate.Handle(t.Context(), event.New(event.RunRequested, "test", event.Stream{Tenant: functest.Tenant, Project: "shop", Stream: name})); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		var mu sync.Mutex
+		seen, first, second, busy := 0, false, false, false
+		w.Stores.Fail(func(c functest.Call) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if busy {
+				return nil
+			}
+			seen++
+			do := func(id string) {
+				busy = true
+				mu.Unlock()
+				run(id)
+				mu.Lock()
+				busy = false
+			}
+			switch {
+			case !first && seen > n:
+				first = true
+				do("rules")
+			case first && !second && c.Op == memstore.OpDelete && strings.Contains(c.Key, "blob/"):
+				second = true
+				do("decisions")
+			}
+			return nil
+		}, nil)
+		r, err := w.Learn.Forget(t.Context(), "shop", forget.Request{Target: memory.Target{Source: target}}, nil)
+		w.Stores.Fail(nil, nil)
+		if err != nil || !r.OK {
+			t.Fatalf("at %d: %v %+v", n, err, r.Proof)
+		}
+		w.Run(w.Published()...)
+		w.Sweep()
+		clean(t, w)
+		w.Hashes()
+		if t.Failed() {
+			t.Fatalf("gate at call %d", n)
+		}
+		if !first {
+			return
+		}
+	}
+}
+
+// TestTwoAtOnce: the second waits or finds it forgotten; both leave one log.
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	w := taught(t, reference(), bodies()...)
+	other := functest.New(t, functest.Options{From: w, Graph: w.Graph, Lexical: w.Lexical, Folder: "other"})
+	var g sync.WaitGroup
+	errs := make([]error, 2)
+	for i, x := range []*functest.World{w, other} {
+		g.Go(func() {
+			_, errs[i] = x.Learn.Forget(t.Context(), "shop", forget.Request{Target: memory.Target{Source: target}}, nil)
+		})
+	}
+	g.Wait()
+	for _, err := range errs {
+		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
+			t.Error(err)
+		}
+	}
+	if errs[0] != nil && errs[1] != nil {
+		t.Errorf("neither: %v", errs)
+	}
+	w.Run(append(w.Published(), other.Published()...)...)
+	clean(t, w)
+	w.Hashes()
 }
