@@ -94,6 +94,8 @@ type Options struct {
 	// Retry is how often a store call is tried in all; 1 by default, so that
 	// an injected fault reaches the function.
 	Retry uint
+	// InboxDriver and LogDriver are of real stores; without the hooks of those in memory.
+	InboxDriver, LogDriver objstore.Driver
 	// From gives the stores of an earlier World: a process that starts again.
 	From *World
 	// Folder is what the process owns by an OS lock, "test" by default: a
@@ -189,6 +191,9 @@ func New(t testing.TB, o Options) *World {
 	retry := objstore.WithRetry(max(o.Retry, 1), time.Microsecond)
 	w.Inbox = objstore.NewBucket(Inbox, w.Stores.inbox, retry)
 	w.Bucket = objstore.NewBucket(Store, w.Stores.log, retry)
+	if o.InboxDriver != nil && o.LogDriver != nil {
+		w.Inbox, w.Bucket = objstore.NewBucket(Inbox, o.InboxDriver), objstore.NewBucket(Store, o.LogDriver)
+	}
 	worlds.Lock()
 	worlds.n++
 	writer := fmt.Sprintf("test-%d", worlds.n)
