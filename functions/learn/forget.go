@@ -162,6 +162,24 @@ func (f *Function) forgotten(r forget.Receipt) []ce.Event {
 	return append(out, event.New(event.QuestionsChanged, f.Name(), at))
 }
 
+// Forgetting counts the projects in which something is being forgotten.
+func (f *Function) Forgetting(ctx context.Context) (n int, err error) {
+	projects, err := f.cfg.Log.Projects(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range projects {
+		last, _, err := f.cfg.Log.LastScrub(ctx, p)
+		if err != nil {
+			return n, err
+		}
+		if last.Kind == memory.TombstoneForget && !last.Proved {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // finishForgotten does what an earlier call left.
 func (f *Function) finishForgotten(ctx context.Context) ([]ce.Event, error) {
 	projects, err := f.cfg.Log.Projects(ctx)

@@ -141,7 +141,7 @@ func (c *choice) source(project, want, made string) error {
 	exact := func(p *part) bool {
 		return p.src.Object == want || name(p.src.Object) == want || name(p.src.Object) == project+"/"+want || made != "" && name(p.src.Object) == made
 	}
-	if len(pick(exact)) > 0 || len(pick(func(p *part) bool { return p.src.Session == want || hasSession(p, want) })) > 0 {
+	if len(pick(exact)) > 0 || c.session(want) {
 		return nil
 	}
 	if len(want) >= 8 && strings.Trim(want, "0123456789abcdef") == "" {
@@ -167,17 +167,36 @@ func (c *choice) source(project, want, made string) error {
 	return fault.At(fault.Invalid, "source "+want, "name one of them by its whole name", "several are called so: %s", strings.Join(objects, ", "))
 }
 
-// hasSession reports whether a turn of the part is of a session: one object may hold
-// several.
-func hasSession(p *part, session string) bool {
-	for i := range p.chunks {
-		for ti := range p.chunks[i].Turns {
-			if p.chunks[i].Turns[ti].Session != session {
-				return false
+// session chooses what is of a session: one object may hold several.
+func (c *choice) session(want string) (found bool) {
+	for _, p := range c.parts {
+		of, others := 0, 0
+		for i := range p.chunks {
+			for ti := range p.chunks[i].Turns {
+				if p.chunks[i].Turns[ti].Session == want {
+					of++
+				} else {
+					others++
+				}
 			}
 		}
+		switch {
+		case of > 0 && others > 0:
+			for i := range p.chunks {
+				for ti := range p.chunks[i].Turns {
+					if t := &p.chunks[i].Turns[ti]; t.Session == want {
+						c.turns[turn{t.Session, t.ID}] = true
+					}
+				}
+			}
+		case of > 0, others == 0 && p.src.Session == want:
+			c.whole[p] = true
+		default:
+			continue
+		}
+		found = true
 	}
-	return len(p.chunks) > 0 && len(p.chunks[0].Turns) > 0
+	return found
 }
 
 // node chooses the turns that a node rests on.
@@ -249,22 +268,30 @@ func (c *choice) turnOf(e *memory.Evidence) (turn, bool) {
 
 // same adds what carries the same bytes, turns or chunks as what is chosen, and names it.
 func (c *choice) same() {
+	type place struct {
+		chunk memory.SHA
+		start int
+	}
 	for grew := true; grew; {
 		grew = false
-		raws, chunks, turns := map[memory.SHA]bool{}, map[memory.SHA]bool{}, map[turn]bool{}
-		for p := range c.whole {
-			if p.src.RawSHA256 != "" {
-				raws[p.src.RawSHA256] = true
-			}
+		raws, places, turns := map[memory.SHA]bool{}, map[place]bool{}, map[turn]bool{}
+		each := func(p *part, do func(turn, place)) {
 			for i := range p.chunks {
-				if p.chunks[i].SizeBytes > 0 {
-					chunks[p.chunks[i].SHA256] = true
-				}
 				for ti := range p.chunks[i].Turns {
 					t := &p.chunks[i].Turns[ti]
-					turns[turn{t.Session, t.ID}] = true
+					do(turn{t.Session, t.ID}, place{p.chunks[i].SHA256, t.Start})
 				}
 			}
+		}
+		for _, p := range c.parts {
+			if c.whole[p] && p.src.RawSHA256 != "" {
+				raws[p.src.RawSHA256] = true
+			}
+			each(p, func(t turn, at place) {
+				if c.whole[p] || c.turns[t] {
+					turns[t], places[at] = true, true
+				}
+			})
 		}
 		for _, p := range c.parts {
 			if c.whole[p] {
@@ -276,14 +303,11 @@ func (c *choice) same() {
 				continue
 			}
 			hit := false
-			for i := range p.chunks {
-				for ti := range p.chunks[i].Turns {
-					t := turn{p.chunks[i].Turns[ti].Session, p.chunks[i].Turns[ti].ID}
-					if (turns[t] || chunks[p.chunks[i].SHA256]) && !c.turns[t] {
-						c.turns[t], hit = true, true
-					}
+			each(p, func(t turn, at place) {
+				if (turns[t] || places[at]) && !c.turns[t] {
+					c.turns[t], hit = true, true
 				}
-			}
+			})
 			if hit {
 				grew = true
 				c.also = append(c.also, name(p.src.Object))

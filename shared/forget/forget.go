@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -349,6 +350,11 @@ func (f *forgetter) plan(ctx context.Context, req Request) (*plan, error) {
 	found, err := f.look(ctx, t)
 	if err != nil {
 		return nil, err
+	}
+	for _, pt := range c.parts {
+		if n := pt.src.Counts.Duplicates; n > 0 && !c.whole[pt] && !slices.Contains(c.objects(), name(pt.src.Object)) && len(f.report.Kept) < maxPlaces {
+			f.kept(fmt.Sprintf("the upload %s carried %d turns that were known: it may hold the same words", name(pt.src.Object), n))
+		}
 	}
 	f.report.Objects, f.report.Also, f.report.Turns = c.objects(), c.also, len(c.turns)
 	f.report.Removed.Sources = len(p.sources)

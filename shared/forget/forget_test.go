@@ -257,6 +257,25 @@ func TestForgetAgain(t *testing.T) {
 	}
 }
 
+// TestForgetSession: of an object with two sessions the turns of one go.
+func TestForgetSession(t *testing.T) {
+	t.Parallel()
+	w := functest.New(t, reference())
+	w.Ask("shop", "decisions")
+	both := append(functest.Decision("one", day, "We decided that the mirror is zorvath.example.org, because the first one is slow."),
+		functest.Decision("two", day.AddDate(0, 0, 1), "Always use pgx for the database, because lib/pq is not maintained.")...)
+	w.Learned("shop/both.jsonl", both)
+	r := forgotten(t, w, forget.Request{Target: memory.Target{Source: "one"}})
+	if !r.OK || r.Turns == 0 || len(r.Objects) != 0 {
+		t.Errorf("%+v", r)
+	}
+	clean(t, w)
+	if m := present(t, w, "decisions"); !strings.Contains(m, "pgx") {
+		t.Errorf("the other session is gone: %s", m)
+	}
+	w.Hashes()
+}
+
 // TestForgetNode: a statement goes with its turn, and the rest of its source stays.
 func TestForgetNode(t *testing.T) {
 	t.Parallel()
@@ -343,7 +362,7 @@ func TestKilled(t *testing.T) {
 	calm := taught(t, reference(), bodies()...)
 	forgotten(t, calm, req)
 	want := calm.Hashes()
-	step := 13
+	step := 23
 	if testing.Short() {
 		step = 41
 	}
@@ -396,7 +415,7 @@ var injected = fault.As(fault.Unavailable, errors.New("injected"))
 // store; what it read before does not come back later.
 func TestGateBeside(t *testing.T) {
 	t.Parallel()
-	step := 7
+	step := 11
 	if testing.Short() {
 		step = 31
 	}

@@ -108,11 +108,11 @@ func TestOnServers(t *testing.T) {
 	if got := w.Hashes(); got.Index != want.Index || got.Log != want.Log {
 		t.Error("a rebuild and a sweep change the hashes")
 	}
-	if err := w.Project.Purge(ctx); err != nil {
-		t.Fatal(err)
-	}
 	if files == "" {
 		return
+	}
+	if err := w.Project.Purge(ctx); err != nil { // the rebuild's rows were deleted and written anew
+		t.Fatal(err)
 	}
 	for _, q := range []string{"ALTER SYSTEM SET wal_recycle = off", "SELECT pg_reload_conf()", "SELECT pg_switch_wal()", "CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"} {
 		if out, err := exec.CommandContext(ctx, "psql", dsn, "-qAtc", q).CombinedOutput(); err != nil {

@@ -372,15 +372,16 @@ const maxUpload = 5 << 30
 
 // Pending says what a sweep would find.
 type Pending struct {
-	Objects int  `json:"objects"` // uploads without a receipt
-	Streams int  `json:"streams"` // question streams behind the admit stream
-	Vectors int  `json:"vectors"` // streams with segments that have no vectors
-	Indexes int  `json:"indexes"` // streams an index is behind on
-	Events  bool `json:"events"`  // the broker holds undelivered events
+	Forgets int  `json:"forgets,omitempty"` // projects in which something is being forgotten
+	Objects int  `json:"objects"`           // uploads without a receipt
+	Streams int  `json:"streams"`           // question streams behind the admit stream
+	Vectors int  `json:"vectors"`           // streams with segments that have no vectors
+	Indexes int  `json:"indexes"`           // streams an index is behind on
+	Events  bool `json:"events"`            // the broker holds undelivered events
 }
 
 func (p Pending) none() bool {
-	return p.Objects == 0 && p.Streams == 0 && p.Vectors == 0 && p.Indexes == 0 && !p.Events
+	return p.Forgets == 0 && p.Objects == 0 && p.Streams == 0 && p.Vectors == 0 && p.Indexes == 0 && !p.Events
 }
 
 // paused lists the projects that wait, for whatever reason.
@@ -392,6 +393,9 @@ func (u *Up) pending(ctx context.Context) (p Pending, err error) {
 		return p, err
 	}
 	p.Objects = len(objects)
+	if p.Forgets, err = u.fns.learn.Forgetting(ctx); err != nil {
+		return p, err
+	}
 	if p.Streams, err = u.fns.gate.Behind(ctx); err != nil {
 		return p, err
 	}
