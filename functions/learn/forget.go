@@ -130,7 +130,7 @@ func (f *Function) Forget(ctx context.Context, project string, req forget.Reques
 		return forget.Receipt{}, err
 	}
 	if !slices.Contains(projects, project) {
-		return forget.Receipt{}, fault.At(fault.NotFound, "project "+project, "mem status names the projects", "nothing is stored of such a project")
+		return forget.Receipt{}, fault.At(fault.NotFound, "project "+project, "", "nothing is stored of such a project")
 	}
 	r, err := forget.Run(ctx, f.forgetting(progress), project, req)
 	if e := f.publish(ctx, f.forgotten(r)); err == nil {

@@ -72,7 +72,7 @@ func Project(ctx context.Context, cfg Config, project string, dry bool) (_ Repor
 		return s.report, err
 	}
 	if s.last.Kind == memory.TombstoneForget && !s.last.Proved && !dry {
-		return s.report, fault.At(fault.Unavailable, "project "+project, "mem sweep finishes it", "something is being forgotten")
+		return s.report, fault.At(fault.Unavailable, "project "+project, "the next sweep finishes it, or mem forget does; then call it again", "something is being forgotten")
 	}
 	if last := s.last.Tombstone; last != "" && !s.last.Done && !dry {
 		_, err := cfg.Log.Tombstone(ctx, project, last)
