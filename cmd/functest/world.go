@@ -212,7 +212,7 @@ func New(t testing.TB, o Options) *World {
 	t.Cleanup(func() { must(w.Gate.Close()) })
 	w.Embed, err = embed.New(embed.Config{
 		Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch, Budget: o.EmbedBudget, Now: o.Now,
-		Tokens: o.Count, Price: func(tokens int) float64 { return float64(tokens) / 1e6 },
+		Tokens: o.Count, Price: func(_ string, tokens int) float64 { return float64(tokens) / 1e6 },
 	})
 	must(err)
 	w.Project, err = project.New(project.Config{

@@ -25,10 +25,11 @@ const (
 	Lessons    Shelf = "lessons"
 	Tombstones Shelf = "tombstones"
 	Skills     Shelf = "skills" // what people promoted and withdrew
+	Spaces     Shelf = "spaces" // what vectors there are
 )
 
 func (s Shelf) valid() bool {
-	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills
+	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills || s == Spaces
 }
 
 func (l *Log) shelfPrefix(project string, s Shelf) string {

@@ -192,9 +192,8 @@ func (u *Up) open(ctx context.Context) error {
 	}
 	p.follow(u.cfg.Models, u.cfg.Getenv)
 	u.closers = append(u.closers, p.live.close)
-	if err = p.openEmbedder(u.cfg.Models); err != nil {
-		return err
-	}
+	p.spaces = p.newSpaces(u.cfg.Models, u.cfg.Getenv, true, func(c models.Config) models.Config { return c })
+	u.closers = append(u.closers, p.spaces.close)
 	p.temp = filepath.Join(u.cfg.Dir, "tmp") // what a killed process left there is nobody's
 	if err := os.RemoveAll(p.temp); err != nil {
 		return fault.As(fault.Unavailable, err)
