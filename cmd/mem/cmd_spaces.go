@@ -175,9 +175,11 @@ func (a *app) awaitFilled(ctx context.Context, cl *client, st embed.Status, time
 			return st, ctx.Err()
 		case <-time.After(pause):
 		}
-		if err := cl.get(ctx, "/memory/models/spaces", &st); err != nil {
+		var now embed.Status // a new one: what is decoded into an old one keeps what is left out
+		if err := cl.get(ctx, "/memory/models/spaces", &now); err != nil {
 			return st, err
 		}
+		st = now
 	}
 }
 

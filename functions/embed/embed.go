@@ -199,7 +199,7 @@ func (f *Function) stream(ctx context.Context, project, stream string, t *target
 	if err != nil {
 		return nil, err
 	}
-	start := done
+	start, began := done, time.Now()
 	var bad refused
 	defer func() { bad.log(ctx, f.cfg.Logger, project, stream, t.id) }()
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, done) {
@@ -229,7 +229,12 @@ func (f *Function) stream(ctx context.Context, project, stream string, t *target
 		f.filler.wrote(t.key, 1, len(v.Passages)+len(v.Without))
 		f.without.Add(int64(len(v.Without)))
 		bad.add(len(v.Without), len(v.Passages), why)
-		if !until.IsZero() && time.Now().After(until) {
+		if until.IsZero() {
+			continue
+		}
+		// A space that does not serve leaves the machine to those who ask.
+		rest(ctx, min(2*time.Since(began), maxRest))
+		if began = time.Now(); began.After(until) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -242,6 +247,17 @@ func (f *Function) stream(ctx context.Context, project, stream string, t *target
 	return []ce.Event{event.New(event.VectorsReady, f.Name(), event.Segment{
 		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: done, Space: t.id,
 	})}, nil
+}
+
+// maxRest is how long embedding rests after a segment at the most: a server that took
+// longer rested this machine meanwhile.
+const maxRest = 100 * time.Millisecond
+
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // record notes once in each project what a space is that it has vectors of.

@@ -167,17 +167,53 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 
 // apply brings one stream of both indexes up to date in a space and announces it.
 func (f *Function) apply(ctx context.Context, project, stream, in string) ([]ce.Event, error) {
-	f.mu.Lock()
-	seq, err := f.catchUpIn(ctx, project, stream, in)
-	f.mu.Unlock()
+	seq, serves, err := f.inTurns(ctx, project, stream, in)
 	if err != nil || seq == 0 {
 		return nil, err
 	}
-	f.afterApply(ctx, project, stream)
+	if serves { // pages are of the log, whatever the space
+		f.afterApply(ctx, project, stream)
+	}
 	return []ce.Event{event.New(event.Projected, f.Name(), event.Segment{
 		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: seq, Space: in,
 	})}, nil
 }
+
+// inTurns is catchUpIn. A space that does not serve yields: it works a little, lets
+// others write, and leaves the machine to those who ask for twice as long.
+func (f *Function) inTurns(ctx context.Context, project, stream, in string) (last int64, serves bool, err error) {
+	spaces, err := f.spacesOf(ctx, stream)
+	if err != nil {
+		return 0, false, err
+	}
+	serves = in == spaces[0]
+	for {
+		most := turnTime
+		if serves {
+			most = 0
+		}
+		began := time.Now()
+		f.mu.Lock()
+		n, err := f.catchUpIn(ctx, project, stream, in, most)
+		f.mu.Unlock()
+		if last = max(last, n); err != nil || n == 0 || serves {
+			return last, serves, err
+		}
+		select {
+		case <-ctx.Done():
+			return last, serves, nil
+		case <-time.After(min(turnRest*time.Since(began), maxRest)):
+		}
+	}
+}
+
+const (
+	// turnTime is how long a space that does not serve writes at a stretch: some segments,
+	// and less than what a question takes.
+	turnTime = 10 * time.Millisecond
+	turnRest = 2 // times what it took
+	maxRest  = 200 * time.Millisecond
+)
 
 // applied is how far the stream's rows are that answer now.
 func (f *Function) applied(ctx context.Context, project, stream string) (int64, error) {
@@ -206,7 +242,7 @@ func (f *Function) catchUp(ctx context.Context, project, stream string) (last in
 		return 0, err
 	}
 	for _, in := range spaces {
-		n, err := f.catchUpIn(ctx, project, stream, in)
+		n, err := f.catchUpIn(ctx, project, stream, in, 0)
 		if last = max(last, n); err != nil {
 			return last, err
 		}
@@ -214,17 +250,21 @@ func (f *Function) catchUp(ctx context.Context, project, stream string) (last in
 	return last, nil
 }
 
-// catchUpIn is catchUp in one space.
-func (f *Function) catchUpIn(ctx context.Context, project, stream, in string) (last int64, err error) {
+// catchUpIn is catchUp in one space, for about so long where most is not 0.
+func (f *Function) catchUpIn(ctx context.Context, project, stream, in string, most time.Duration) (last int64, err error) {
 	defer fault.Wrap(&err, "project %s/%s", project, stream)
 	after, err := f.appliedIn(ctx, project, stream, in)
 	if err != nil {
 		return 0, err
 	}
+	began := time.Now()
 	var gone *projection.Gone // of a stream in which something was erased
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, after) {
 		if err != nil {
 			return last, err
+		}
+		if most > 0 && last > 0 && time.Since(began) > most {
+			return last, nil
 		}
 		if gone == nil && projection.Tombs(&seg) {
 			if gone, err = f.gone(ctx, project, stream); err != nil {

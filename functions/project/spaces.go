@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -170,18 +171,20 @@ func (f *Function) recall(ctx context.Context, id, other string) (space.Recall, 
 	if err != nil || total == 0 {
 		return out, err
 	}
-	step := max(1, total/probes)
-	each := int(max(1, probes/total))
+	looks := min(probes, total) // segments, evenly over all
+	each := int((probes + looks - 1) / looks)
 	var overlap float64
 	var cosines, was []float64
-	next := int64(0) // of all segments, the one to look at
+	var before int64 // segments of the parts before this one
+	k := int64(0)
 	for _, p := range parts {
-		for ; next < p.segments && out.Probes < probes; next += step {
-			a, b, err := f.pairs(ctx, p.project, p.stream, next+1, id, other, each, int(next))
+		for ; k < looks && k*total/looks < before+p.segments; k++ {
+			a, b, err := f.pairs(ctx, p.project, p.stream, k*total/looks-before+1, id, other, each, int(k))
 			if err != nil {
 				return out, err
 			}
 			for i := range a {
+				began := time.Now()
 				x, cx, err := f.near(ctx, id, p.project, a[i])
 				if err != nil {
 					return out, err
@@ -193,21 +196,23 @@ func (f *Function) recall(ctx context.Context, id, other string) (space.Recall, 
 				if len(y) == 0 {
 					continue
 				}
-				same := 0
+				found := 0
 				for _, n := range y {
 					if slices.Contains(x, n) {
-						same++
+						found++
 					}
 				}
-				overlap += float64(same) / float64(len(y))
+				overlap += float64(found) / float64(len(y))
 				cosines, was = append(cosines, cx), append(was, cy)
 				out.Probes++
+				select { // those who ask come first
+				case <-ctx.Done():
+					return out, ctx.Err()
+				case <-time.After(min(turnRest*time.Since(began), maxRest)):
+				}
 			}
 		}
-		next -= p.segments
-		if next < 0 {
-			next = 0
-		}
+		before += p.segments
 	}
 	if out.Probes > 0 {
 		out.At10 = overlap / float64(out.Probes)

@@ -102,8 +102,7 @@ const updates = 8
 
 // Update moves the pointer from what stands to what change makes of it, and writes it
 // where none stands. Moved by another in between, change is asked again.
-func (s *Store) Update(ctx context.Context, change func(State) (State, error)) (_ State, err error) {
-	defer fault.Wrap(&err, "space pointer")
+func (s *Store) Update(ctx context.Context, change func(State) (State, error)) (State, error) {
 	for range updates {
 		was, etag, err := s.load(ctx)
 		if err != nil {
@@ -123,5 +122,5 @@ func (s *Store) Update(ctx context.Context, change func(State) (State, error)) (
 		s.keep(next)
 		return next, nil
 	}
-	return State{}, fault.New(fault.Unavailable, "others move it all the time")
+	return State{}, fault.New(fault.Unavailable, "the pointer of the embedding spaces is moved by others all the time")
 }
