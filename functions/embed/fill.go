@@ -229,7 +229,7 @@ func (f *Function) fill(ctx context.Context, id string) (_ []ce.Event, err error
 		return nil, err
 	}
 	var out []ce.Event
-	for until := time.Now().Add(f.cfg.Slice); len(work) > 0 && time.Now().Before(until); work = work[1:] {
+	for until := time.Now().Add(f.cfg.Slice); len(work) > 0; {
 		es, err := f.stream(ctx, work[0][0], work[0][1], t, until)
 		out = append(out, es...)
 		if _, ok := errors.AsType[*modelError](err); ok && ctx.Err() == nil {
@@ -239,8 +239,12 @@ func (f *Function) fill(ctx context.Context, id string) (_ []ce.Event, err error
 		if err != nil {
 			return out, err
 		}
-		if time.Now().After(until) {
-			break // the stream may have more
+		over := time.Now().After(until)
+		if !over || len(es) == 0 { // else the stream may have more
+			work = work[1:]
+		}
+		if over {
+			break
 		}
 	}
 	f.filler.leave(t.key, work)
