@@ -127,7 +127,7 @@ func (a *asking) ask(i int) {
 		return
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
-	resp, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	var body []byte
 	if err == nil {
 		body, err = io.ReadAll(resp.Body)

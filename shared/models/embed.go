@@ -278,9 +278,11 @@ func (c *Config) vectors(f strictyaml.File, fields strictyaml.Fields) (check fun
 }
 
 // vectorsFromEnv adds the models of MNEME_EMBED_MODEL, whose dimensions are
-// MNEME_EMBED_DIMS where they are not known, and MNEME_RERANK_MODEL, at e.
+// MNEME_EMBED_DIMS where they are not known (or a table of the program), and MNEME_RERANK_MODEL, at e.
 func (c *Config) vectorsFromEnv(getenv func(string) string, e Endpoint) error {
-	if m := strings.TrimSpace(getenv("MNEME_EMBED_MODEL")); m != "" {
+	if m := strings.TrimSpace(getenv("MNEME_EMBED_MODEL")); slices.Contains(Tables, m) {
+		c.EmbedName = m
+	} else if m != "" {
 		c.Embed = &Embed{Endpoint: e.Name, Model: m, DenseWeight: DefaultDenseWeight, Floor: DefaultFloor}
 		if d := strings.TrimSpace(getenv("MNEME_EMBED_DIMS")); d != "" {
 			n, err := strconv.Atoi(d)

@@ -69,7 +69,10 @@ func TestStory(t *testing.T) {
 	}
 	back := func(s space.State) (space.State, error) { return s.Back(day) }
 	drop := func(what string) move {
-		return func(s space.State) (space.State, error) { s, _, err := s.Drop(what, []string{"0ld"}, day); return s, err }
+		return func(s space.State) (space.State, error) {
+			s, _, err := s.Drop(what, []string{"0ld"}, day)
+			return s, err
+		}
 	}
 	later := func(d time.Duration) move {
 		return func(s space.State) (space.State, error) {

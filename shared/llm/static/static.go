@@ -104,8 +104,11 @@ var cuts = map[int]float64{dims: floor, 128: floor128}
 // "static-128" its first 128. False for any other name.
 func Dims(name string) (int, bool) {
 	rest, ok := strings.CutPrefix(name, Name)
-	if !ok || rest == "" {
-		return dims, ok
+	if !ok {
+		return 0, false
+	}
+	if rest == "" {
+		return dims, true
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(rest, "-"))
 	if _, is := cuts[n]; err != nil || !is || rest != "-"+strconv.Itoa(n) {
