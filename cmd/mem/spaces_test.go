@@ -33,15 +33,19 @@ const (
 
 func pick(r *rand.Rand, words string) string { w := strings.Fields(words); return w[r.IntN(len(w))] }
 
-// decisions are n decisions in sessions of 60, of words drawn from many, so that few
+// decisions are n decisions in sessions of 60 or 240, of words drawn from many, so that few
 // replace another.
 func decisions(t *testing.T, dir string, n int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
 	start := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	per := 60
+	if n > 10_000 {
+		per = 240
+	}
 	for s := 0; n > 0; s++ {
 		var says []functest.Say
-		for range min(n, 60) {
+		for range min(n, per) {
 			n--
 			says = append(says, functest.User(fmt.Sprintf("We decided that the %s %s %s the %s %s, because the %s %s %s the %s.", pick(r, which), pick(r, things), pick(r, does),
 				pick(r, things), pick(r, things), pick(r, which), pick(r, things), pick(r, does), pick(r, things))), functest.Assistant("Noted."))
@@ -191,8 +195,17 @@ func (a *asking) judge(q string, out *query.Answer) {
 func changesModel(t *testing.T, s *server, passages int, bound float64) {
 	src := t.TempDir()
 	decisions(t, src, passages*13/4)
+	for range 20 { // a command ends after five minutes; the same files again cost nothing
+		if _, code := s.mem("learn", "-p", "shop", src); code == 0 {
+			break
+		}
+	}
 	s.must("learn", "-p", "shop", src)
-	s.must("wait", "--timeout", "1h")
+	for range 20 {
+		if _, code := s.mem("wait", "--timeout", "4m"); code == 0 {
+			break
+		}
+	}
 	want := s.verify()
 	a := newAsking(t, s)
 	for i := range 20 { // the first search reads the vectors
@@ -212,7 +225,9 @@ func changesModel(t *testing.T, s *server, passages int, bound float64) {
 		start := time.Now()
 		var took time.Duration
 		p50, p99 := a.during(func() {
-			out = s.must(step...)
+			out = s.must(append(step, "--wait=false")...)
+			s.must("wait", "--timeout", "280s")
+			out = s.must("model", "status")
 			took = time.Since(start)
 			time.Sleep(2 * time.Second) // and what follows the switch
 		})
@@ -249,5 +264,25 @@ func TestModelChanges(t *testing.T) {
 			bound = 2
 		}
 	}
-	changesModel(t, start(t, filepath.Join(t.TempDir(), "d")), passages, bound)
+	dir := filepath.Join(t.TempDir(), "d")
+	if kept := os.Getenv("MNEME_TEST_SPACES_DIR"); kept != "" { // to measure again without learning again
+		dir = kept
+	}
+	changesModel(t, start(t, dir), passages, bound)
+}
+
+// TestModelChangesOnPostgres runs it where the vectors of each space stand in a table of
+// PostgreSQL.
+func TestModelChangesOnPostgres(t *testing.T) {
+	dsn := os.Getenv("MNEME_TEST_PG")
+	if dsn == "" {
+		t.Skip("MNEME_TEST_PG is not set")
+	}
+	name := "spaces" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	sep := "?"
+	if strings.Contains(dsn, "?") {
+		sep = "&"
+	}
+	t.Cleanup(func() { _ = psql(dsn, "DROP SCHEMA IF EXISTS "+name+" CASCADE").Run() })
+	changesModel(t, start(t, filepath.Join(t.TempDir(), "d"), "MNEME_PG="+dsn+sep+"search_path="+name), 150, 0)
 }

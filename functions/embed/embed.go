@@ -162,7 +162,10 @@ func (f *Function) ended(ctx context.Context, project, stream string) ([]ce.Even
 	for i := range targets {
 		t := &targets[i]
 		until := time.Time{}
-		if t.role != space.Serving {
+		switch {
+		case t.role == space.Filling && f.filler.underWay():
+			continue // the slices come to it
+		case t.role != space.Serving:
 			until = time.Now().Add(f.cfg.Slice)
 		}
 		es, err := f.stream(ctx, project, stream, t, until)

@@ -87,6 +87,12 @@ func (x *filler) idle() bool {
 	return !x.busy && time.Since(x.last) > restart
 }
 
+func (x *filler) underWay() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.busy
+}
+
 func (x *filler) of(key string) *Filled {
 	if x.by == nil {
 		x.by = map[string]*Filled{}
