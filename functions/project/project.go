@@ -135,13 +135,18 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		es, err := f.apply(ctx, d.Project, d.Stream, d.Space)
 		if err == nil && live[i].Role == space.Filling {
 			err = f.turn(ctx)
+			es = append(es, f.goOn(d.Space, len(es) > 0)...)
 		}
 		return es, err
 	case event.ModelChanged:
-		if _, err := event.DecodeFor[event.Model](e, f.cfg.Tenant); err != nil {
+		d, err := event.DecodeFor[event.Model](e, f.cfg.Tenant)
+		if err != nil {
 			return nil, err
 		}
-		return nil, f.turn(ctx)
+		if err := f.turn(ctx); err != nil || d.Space == "" {
+			return nil, err
+		}
+		return f.lagging(ctx, d.Space)
 	case event.RebuildRequested:
 		d, err := event.DecodeFor[event.Project](e, f.cfg.Tenant)
 		if err != nil {
@@ -180,13 +185,15 @@ func (f *Function) apply(ctx context.Context, project, stream, in string) ([]ce.
 }
 
 // inTurns is catchUpIn. A space that does not serve yields: it works a little, lets
-// others write, and leaves the machine to those who ask for twice as long.
+// others write, and leaves the machine to those who ask for twice as long; after turnSlice
+// it leaves the rest to another event (goOn).
 func (f *Function) inTurns(ctx context.Context, project, stream, in string) (last int64, serves bool, err error) {
 	spaces, err := f.spacesOf(ctx, stream)
 	if err != nil {
 		return 0, false, err
 	}
 	serves = in == spaces[0]
+	start := time.Now()
 	for {
 		most := turnTime
 		if serves {
@@ -196,7 +203,7 @@ func (f *Function) inTurns(ctx context.Context, project, stream, in string) (las
 		f.mu.Lock()
 		n, err := f.catchUpIn(ctx, project, stream, in, most)
 		f.mu.Unlock()
-		if last = max(last, n); err != nil || n == 0 || serves {
+		if last = max(last, n); err != nil || n == 0 || serves || time.Since(start) > turnSlice {
 			return last, serves, err
 		}
 		select {
@@ -213,6 +220,8 @@ const (
 	turnTime = 10 * time.Millisecond
 	turnRest = 2 // times what it took
 	maxRest  = 200 * time.Millisecond
+	// turnSlice is as long as embed's slice: new text waits no longer for its rows.
+	turnSlice = 2 * time.Second
 )
 
 // applied is how far the stream's rows are that answer now.

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	ce "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -108,6 +111,37 @@ func (f *Function) turn(ctx context.Context) (err error) {
 	}
 	f.cfg.Logger.InfoContext(ctx, "embedding space complete", append(attrs, slog.String("model", after.Serving.Name))...)
 	return nil
+}
+
+// lagging applies, for one slice, the stream that keeps the filling space id from being
+// complete.
+func (f *Function) lagging(ctx context.Context, id string) ([]ce.Event, error) {
+	st, err := f.cfg.Spaces.State(ctx)
+	if err != nil || st.Filling == nil || st.Filling.ID != id {
+		return nil, err
+	}
+	f.turning.Lock()
+	at := f.turning.lags
+	f.turning.Unlock()
+	if at[0] == "" {
+		return nil, nil
+	}
+	es, err := f.apply(ctx, at[0], at[1], id)
+	if err == nil && len(es) > 0 {
+		err = f.turn(ctx)
+	}
+	return append(es, f.goOn(id, len(es) > 0)...), err
+}
+
+// goOn is the event that applies more of a space, where something was applied and a
+// stream is known to lag still.
+func (f *Function) goOn(id string, moved bool) []ce.Event {
+	f.turning.Lock()
+	defer f.turning.Unlock()
+	if !moved || f.turning.lags[0] == "" {
+		return nil
+	}
+	return []ce.Event{event.New(event.ModelChanged, f.Name(), event.Model{Tenant: f.cfg.Tenant, At: f.cfg.Now().UTC().Format(time.RFC3339Nano), Space: id})}
 }
 
 var errLags = errors.New("a stream lags")
