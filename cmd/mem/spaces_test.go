@@ -254,7 +254,7 @@ func changesModel(t *testing.T, s *server, passages int, bound float64) {
 // TestModelChanges runs it over the embedded indexes, with MNEME_TEST_SPACES passages; at
 // 20,000 and more the 99th percentile is held to twice the quiet one.
 func TestModelChanges(t *testing.T) {
-	passages, bound := 500, 0.0
+	passages, bound := 300, 0.0
 	if v := os.Getenv("MNEME_TEST_SPACES"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil {
