@@ -15,7 +15,9 @@ type Call struct {
 }
 
 // Write reports whether the call changes the store.
-func (c Call) Write() bool { return c.Op == memstore.OpPut || c.Op == memstore.OpDelete || c.Op == memstore.OpDeleteVersions }
+func (c Call) Write() bool {
+	return c.Op == memstore.OpPut || c.Op == memstore.OpDelete || c.Op == memstore.OpDeleteVersions
+}
 
 // Stores are the inbox and the log bucket, with hooks over both.
 type Stores struct {

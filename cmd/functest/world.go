@@ -75,6 +75,8 @@ type Options struct {
 	// EmbedBudget is embed's; none by default. A million tokens cost a dollar.
 	EmbedBudget func(project string) cost.Budget
 	Embedder    llm.Embedder
+	Spaces      bool          // several embedding spaces, as a program has them; else Embedder's alone
+	Grace       time.Duration // before a space is removed
 	Graph       index.Graph
 	Lexical     index.Lexical
 	Slice       time.Duration
@@ -120,6 +122,7 @@ type World struct {
 	Graph   index.Graph
 	Lexical index.Lexical
 	Space   memory.Space
+	Spaces  *Spaces // nil: one space for good
 
 	live bool
 
@@ -217,19 +220,27 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(err)
 	t.Cleanup(func() { must(w.Gate.Close()) })
-	w.Embed, err = embed.New(embed.Config{
-		Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch, Budget: o.EmbedBudget, Now: o.Now,
-		Tokens: o.Count, Price: func(tokens int) float64 { return float64(tokens) / 1e6 },
-	})
-	must(err)
-	w.Project, err = project.New(project.Config{
+	ec := embed.Config{
+		Tenant: Tenant, Log: w.Log, Embedder: o.Embedder, Batch: o.Batch, Budget: o.EmbedBudget, Now: o.Now, Slice: o.Slice,
+		Tokens: o.Count, Price: func(_ string, tokens int) float64 { return float64(tokens) / 1e6 }, Publish: w.publish,
+	}
+	pc := project.Config{
 		Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID, Catalog: w.Catalog, Bucket: w.Bucket, Now: o.Now, TempDir: t.TempDir(),
-		Redactor: Redactor(w.Catalog), TenantKey: TenantKey,
-	})
+		Redactor: Redactor(w.Catalog), TenantKey: TenantKey, Grace: o.Grace,
+	}
+	var serving func(context.Context) (llm.Embedder, error)
+	if o.Spaces {
+		w.Spaces = newSpaces(w.Log, o.Embedder)
+		ec.Spaces, pc.Spaces, serving = w.Spaces, w.Spaces, w.Spaces.Serving
+	}
+	w.Embed, err = embed.New(ec)
+	must(err)
+	w.Project, err = project.New(pc)
 	must(err)
 	cleaned.Function = w.Project
 	w.Query, err = query.New(query.Config{
-		Tenant: Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
+		Serving: serving,
+		Tenant:  Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
 		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, LegRest: o.LegRest, Inbox: Inbox, Caller: o.Caller, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
 	})
 	must(err)

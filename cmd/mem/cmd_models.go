@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-ai/mneme/functions/embed"
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/shared/fault"
 )
@@ -29,17 +30,32 @@ func (a *app) cmdModel() *cobra.Command {
 			if err := cl.get(c.Context(), "/memory/models", &found); err != nil {
 				return err
 			}
+			var st embed.Status
+			if err := cl.get(c.Context(), "/memory/models/spaces", &st); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(struct {
+					gate.ModelsFound
+					Embedding embed.Status `json:"embedding"`
+				}{found, st})
+			}
+			if err := a.printSpaces(st); err != nil {
+				return err
+			}
 			return a.printModels(found)
 		},
 	}
+	c.AddCommand(a.spaceCommands()...)
 	c.AddCommand(&cobra.Command{
 		Use:   "reload",
 		Short: "Take over a changed models file (MNEME_MODELS) now",
 		Long: `Take over a changed models file (MNEME_MODELS) now; each sweep does it by itself.
 
 New parts are decided by what the file names now; what was decided stands, until mem
-regate --apply decides it again. A file that cannot be used changes nothing. What embeds
-or reranks is exchanged by a new start alone.`,
+regate --apply decides it again. A file that cannot be used changes nothing. Another embedding
+model fills its space while the present one serves (mem model set embed); what reranks is
+exchanged by a new start alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := a.client()

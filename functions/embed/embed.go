@@ -1,6 +1,8 @@
 // Package embed turns the new nodes of a log segment into packed vectors, one
 // object for every (space, stream, seq), 0 rows included, before any index
-// sees them.
+// sees them. Several spaces live side by side (shared/space): what serves and what
+// served get new text as it comes; a space that is being filled is brought up to the log
+// by slices of wall time, each an event that continues (fill.go).
 //
 // Invariant: vectors are written once and belong to the log bucket, so that a
 // rebuild makes no model call. Segments are embedded strictly in order and the
@@ -31,20 +33,31 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/projection"
+	"github.com/mneme-ai/mneme/shared/space"
 )
 
 // Config is what the function is given.
 type Config struct {
-	Tenant   string
-	Log      *eventlog.Log
+	Tenant string
+	Log    *eventlog.Log
+	Logger *slog.Logger
+	// Spaces are the embedding spaces beside each other; nil: that of Embedder alone.
+	Spaces   Spaces
 	Embedder llm.Embedder
-	Logger   *slog.Logger
+	// Publish sends what a route starts; nil: the next sweep finds it.
+	Publish func(ctx context.Context, es ...ce.Event) error
+	// Slice is how long one event fills a space before another continues; 2 s by default,
+	// so that new text waits no longer.
+	Slice time.Duration
+	// Retention is how long a space that served is kept; space.Retention by default.
+	Retention time.Duration
 	// Budget bounds what a project's calls cost in a day, those of its gate included;
 	// nil: nothing does. Tokens counts a text as the server will at the most, and Price is
 	// what so many cost, in US dollars.
 	Budget func(project string) cost.Budget
 	Tokens func(text string) int
-	Price  func(tokens int) float64
+	Price  func(model string, tokens int) float64
+	Free   func(s memory.Space) bool // spaces whose vectors cost nothing; nil: none
 	Now    func() time.Time
 	// Batch is how many passages one Embed call gets; 64 by default, the
 	// usual sweet spot of embedding servers.
@@ -60,12 +73,15 @@ type Function struct {
 	without atomic.Int64
 
 	mu   sync.Mutex
-	done map[string]int64 // project/stream -> last seq with vectors, as far as known
+	done map[string]int64 // key of the space, project/stream -> last seq with vectors, as far as known
+	said map[string]bool  // project/space that have their record
+
+	filler filler
 }
 
 // New checks cfg and fills its defaults.
 func New(cfg Config) (*Function, error) {
-	if cfg.Log == nil || cfg.Embedder == nil {
+	if cfg.Log == nil || cfg.Embedder == nil && cfg.Spaces == nil {
 		return nil, fault.New(fault.Internal, "embed: a dependency is missing")
 	}
 	if cfg.Batch == 0 {
@@ -77,10 +93,16 @@ func New(cfg Config) (*Function, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Slice == 0 {
+		cfg.Slice = 2 * time.Second
+	}
+	if cfg.Retention == 0 {
+		cfg.Retention = space.Retention
+	}
 	if cfg.Budget != nil && (cfg.Tokens == nil || cfg.Price == nil) {
 		return nil, fault.New(fault.Internal, "embed: a budget needs a counter and a price")
 	}
-	f := &Function{cfg: cfg, done: map[string]int64{}, pauses: cost.NewPauses(cfg.Now)}
+	f := &Function{cfg: cfg, done: map[string]int64{}, said: map[string]bool{}, pauses: cost.NewPauses(cfg.Now)}
 	f.purses = cost.NewPurses(func(project string) *cost.Ledger {
 		var b cost.Budget
 		if cfg.Budget != nil {
@@ -105,7 +127,7 @@ func (f *Function) Without() int64 { return f.without.Load() }
 // What waits for vectors meanwhile is found by its words.
 func (f *Function) Paused() []cost.Paused { return f.pauses.All() }
 
-// Handle serves run.ended and sweep.requested.
+// Handle serves run.ended, model.changed and sweep.requested.
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.RunEnded:
@@ -113,7 +135,13 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		return f.stream(ctx, d.Project, d.Stream)
+		return f.ended(ctx, d.Project, d.Stream)
+	case event.ModelChanged:
+		d, err := event.DecodeFor[event.Model](e, f.cfg.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		return f.changed(ctx, d.Space)
 	case event.SweepRequested:
 		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
 			return nil, err
@@ -123,14 +151,50 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	return nil, fault.New(fault.Invalid, "embed does not handle %s", e.Type())
 }
 
-// stream embeds every segment of the stream that has no vectors yet.
-func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.Event, err error) {
+// ended embeds what a run wrote, in every live space. What serves comes first; of the
+// others no error brings the event back, as the sweep asks again.
+func (f *Function) ended(ctx context.Context, project, stream string) ([]ce.Event, error) {
+	targets, err := f.targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []ce.Event
+	for i := range targets {
+		t := &targets[i]
+		until := time.Time{}
+		switch {
+		case t.role == space.Filling && f.filler.underWay():
+			continue // the slices come to it
+		case t.role != space.Serving:
+			until = time.Now().Add(f.cfg.Slice)
+		}
+		es, err := f.stream(ctx, project, stream, t, until)
+		out = append(out, es...)
+		if err != nil && t.role == space.Serving {
+			return out, err
+		}
+		if err != nil {
+			f.later(ctx, project, stream, t, err)
+		}
+	}
+	return out, nil
+}
+
+// later says that a stream is not embedded in a space that does not serve.
+func (f *Function) later(ctx context.Context, project, stream string, t *target, err error) {
+	f.filler.failed(t.key, err)
+	f.cfg.Logger.WarnContext(ctx, "stream not embedded in a space that does not serve; the next sweep tries again",
+		slog.String("project", project), slog.String("stream", stream), slog.String("space", t.id), slog.Any("err", err))
+}
+
+// stream embeds every segment of the stream that has no vectors in the space yet, until
+// that time where it is not zero.
+func (f *Function) stream(ctx context.Context, project, stream string, t *target, until time.Time) (_ []ce.Event, err error) {
 	defer fault.Wrap(&err, "embed %s/%s", project, stream)
-	if _, paused := f.pauses.Of(project); paused {
+	if f.paused(project, t) {
 		return nil, nil // the sweep after its end asks again
 	}
-	space := f.cfg.Embedder.Space().ID
-	done, err := f.last(ctx, project, stream)
+	done, err := f.last(ctx, project, stream, t)
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +202,17 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 	if err != nil {
 		return nil, err
 	}
-	start := done
+	start, began := done, time.Now()
 	var bad refused
-	defer func() { bad.log(ctx, f.cfg.Logger, project, stream, space) }()
+	defer func() { bad.log(ctx, f.cfg.Logger, project, stream, t.id) }()
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, done) {
 		if err != nil {
 			return nil, err
 		}
-		v, why, err := f.vectors(ctx, project, &seg)
+		if t.err != nil {
+			return nil, &modelError{t.err}
+		}
+		v, why, err := f.vectors(ctx, project, &seg, t)
 		if errors.Is(err, cost.ErrSpent) {
 			p := f.pauses.Set(project, err, fault.RetryAfterOf(err))
 			f.cfg.Logger.WarnContext(ctx, "the project pauses", slog.String("project", project), slog.Time("until", p.Until), slog.Any("err", err))
@@ -154,28 +221,81 @@ func (f *Function) stream(ctx context.Context, project, stream string) (_ []ce.E
 		if err != nil {
 			return nil, err
 		}
-		if err := f.cfg.Log.PutVectors(ctx, project, space, stream, seg.Header.Seq, v); err != nil {
+		if err := f.record(ctx, project, t); err != nil {
+			return nil, err
+		}
+		if err := f.cfg.Log.PutVectors(ctx, project, t.id, stream, seg.Header.Seq, v); err != nil {
 			return nil, err
 		}
 		done = seg.Header.Seq
-		f.remember(project, stream, done)
+		f.remember(project, stream, t, done)
+		f.filler.wrote(t.key, 1, len(v.Passages)+len(v.Without))
 		f.without.Add(int64(len(v.Without)))
 		bad.add(len(v.Without), len(v.Passages), why)
+		if until.IsZero() {
+			continue
+		}
+		// A space that does not serve leaves the machine to those who ask.
+		rest(ctx, min(2*time.Since(began), maxRest))
+		if began = time.Now(); began.After(until) || ctx.Err() != nil {
+			break
+		}
 	}
 	if done == start {
 		return nil, nil
 	}
-	if err := f.prune(ctx, project, stream, scrub, start, done); err != nil {
+	if err := f.prune(ctx, project, stream, scrub, start, done, t); err != nil {
 		return nil, err
 	}
 	return []ce.Event{event.New(event.VectorsReady, f.Name(), event.Segment{
-		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: done, Space: space,
+		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: done, Space: t.id,
 	})}, nil
+}
+
+// maxRest is how long embedding rests after a segment at the most: a server that took
+// longer rested this machine meanwhile.
+const maxRest = 100 * time.Millisecond
+
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// record notes once in each project what a space is that it has vectors of.
+func (f *Function) record(ctx context.Context, project string, t *target) error {
+	if f.cfg.Spaces == nil {
+		return nil
+	}
+	f.mu.Lock()
+	said := f.said[project+"/"+t.id]
+	f.mu.Unlock()
+	if said {
+		return nil
+	}
+	if err := f.cfg.Log.PutSpace(ctx, project, t.Space()); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.said[project+"/"+t.id] = true
+	f.mu.Unlock()
+	return nil
+}
+
+// paused reports whether the project's budget keeps it from asking the space's model.
+func (f *Function) paused(project string, t *target) bool {
+	_, paused := f.pauses.Of(project)
+	return paused && !f.free(t)
+}
+
+func (f *Function) free(t *target) bool {
+	return f.cfg.Free != nil && t.err == nil && f.cfg.Free(t.Space())
 }
 
 // prune takes back the vectors of what was erased while it was embedded: the
 // scrub looked for them before they stood.
-func (f *Function) prune(ctx context.Context, project, stream, scrub string, after, to int64) error {
+func (f *Function) prune(ctx context.Context, project, stream, scrub string, after, to int64, t *target) error {
 	now, err := f.cfg.Log.ScrubState(ctx, project)
 	if err != nil || now == scrub {
 		return err
@@ -186,7 +306,7 @@ func (f *Function) prune(ctx context.Context, project, stream, scrub string, aft
 			return err
 		}
 		stated := projection.Stated(&seg)
-		if _, err := f.cfg.Log.DropVectors(ctx, project, f.cfg.Embedder.Space().ID, stream, seq, func(p memory.SHA) bool { return stated[p] }); err != nil {
+		if _, err := f.cfg.Log.DropVectors(ctx, project, t.id, stream, seq, func(p memory.SHA) bool { return stated[p] }); err != nil {
 			return err
 		}
 	}
@@ -217,8 +337,8 @@ func (r *refused) log(ctx context.Context, l *slog.Logger, project, stream, spac
 
 // vectors embeds the passages that the segment states, each once, but for
 // memories that it replaces again. why is the error of the first that has none.
-func (f *Function) vectors(ctx context.Context, project string, seg *eventlog.Segment) (_ eventlog.Vectors, why, _ error) {
-	space := f.cfg.Embedder.Space()
+func (f *Function) vectors(ctx context.Context, project string, seg *eventlog.Segment, t *target) (_ eventlog.Vectors, why, _ error) {
+	space := t.Space()
 	v := eventlog.Vectors{Dims: space.Dims}
 	var ids []memory.SHA
 	var texts []string
@@ -240,10 +360,10 @@ func (f *Function) vectors(ctx context.Context, project string, seg *eventlog.Se
 	v.Rows = make([]float32, 0, len(texts)*v.Dims)
 	for len(texts) > 0 {
 		n := min(len(texts), f.cfg.Batch)
-		if err := f.reserve(ctx, project, texts[:n]); err != nil {
+		if err := f.reserve(ctx, project, texts[:n], t); err != nil {
 			return v, nil, err
 		}
-		rows, err := f.cfg.Embedder.Embed(ctx, texts[:n])
+		rows, err := t.Embed(ctx, texts[:n])
 		bad, partly := errors.AsType[*embedding.BadTexts](err)
 		if err != nil && !partly {
 			return v, nil, &modelError{err}
@@ -277,49 +397,51 @@ func (f *Function) vectors(ctx context.Context, project string, seg *eventlog.Se
 
 // reserve takes what the vectors of texts may cost. It is not settled: the server says
 // nothing of what it counted, and a text that is in the cache costs less.
-func (f *Function) reserve(ctx context.Context, project string, texts []string) error {
-	if f.cfg.Budget == nil {
+func (f *Function) reserve(ctx context.Context, project string, texts []string, t *target) error {
+	if f.cfg.Budget == nil || f.free(t) || f.cfg.Budget(project).None() {
 		return nil
 	}
 	n := 0
 	for _, t := range texts {
 		n += f.cfg.Tokens(t)
 	}
-	return f.purses.Of(project).Reserve(ctx, cost.Amount{USD: f.cfg.Price(n), Tokens: int64(n), Calls: 1})
+	return f.purses.Of(project).Reserve(ctx, cost.Amount{USD: f.cfg.Price(t.Space().Model, n), Tokens: int64(n), Calls: 1})
 }
 
-// last is the stream's last segment with vectors.
-func (f *Function) last(ctx context.Context, project, stream string) (int64, error) {
+// last is the stream's last segment with vectors in the space.
+func (f *Function) last(ctx context.Context, project, stream string, t *target) (int64, error) {
 	f.mu.Lock()
-	seq, ok := f.done[project+"/"+stream]
+	seq, ok := f.done[t.key+" "+project+"/"+stream]
 	f.mu.Unlock()
 	if ok {
 		return seq, nil
 	}
-	seq, err := f.cfg.Log.VectorsHead(ctx, project, f.cfg.Embedder.Space().ID, stream)
+	seq, err := f.cfg.Log.VectorsHead(ctx, project, t.id, stream)
 	if err != nil {
 		return 0, err
 	}
-	f.remember(project, stream, seq)
+	f.remember(project, stream, t, seq)
 	return seq, nil
 }
 
-func (f *Function) remember(project, stream string, seq int64) {
+func (f *Function) remember(project, stream string, t *target, seq int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := project + "/" + stream
+	key := t.key + " " + project + "/" + stream
 	f.done[key] = max(f.done[key], seq)
 }
 
-// behind lists the streams with segments that have no vectors.
-func (f *Function) behind(ctx context.Context) ([][2]string, error) {
+// behind lists the streams with segments that have no vectors in the space. each is
+// called for every stream with the segments that have some, and all; nil for none.
+func (f *Function) behind(ctx context.Context, t *target, each func(done, of int64)) ([][2]string, error) {
 	projects, err := f.cfg.Log.Projects(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out [][2]string
 	for _, p := range projects {
-		if _, paused := f.pauses.Of(p); paused {
+		paused := f.paused(p, t)
+		if paused && each == nil {
 			continue
 		}
 		streams, err := f.cfg.Log.Streams(ctx, p)
@@ -327,7 +449,7 @@ func (f *Function) behind(ctx context.Context) ([][2]string, error) {
 			return nil, err
 		}
 		for _, s := range streams {
-			done, err := f.last(ctx, p, s)
+			done, err := f.last(ctx, p, s, t)
 			if err != nil {
 				return nil, err
 			}
@@ -335,7 +457,10 @@ func (f *Function) behind(ctx context.Context) ([][2]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if head.Seq > done {
+			if each != nil {
+				each(done, head.Seq)
+			}
+			if head.Seq > done && !paused {
 				out = append(out, [2]string{p, s})
 			}
 		}
@@ -343,10 +468,25 @@ func (f *Function) behind(ctx context.Context) ([][2]string, error) {
 	return out, nil
 }
 
-// Behind counts the streams that a sweep would embed.
+// Behind counts the streams that a sweep would embed, in what serves and in what is
+// being filled. A space that is kept holds nobody up.
 func (f *Function) Behind(ctx context.Context) (int, error) {
-	b, err := f.behind(ctx)
-	return len(b), err
+	targets, err := f.targets(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range targets {
+		if targets[i].role == space.Kept {
+			continue
+		}
+		b, err := f.behind(ctx, &targets[i], nil)
+		if err != nil {
+			return 0, err
+		}
+		n += len(b)
+	}
+	return n, nil
 }
 
 // modelError is an error of the embedder: the log is well.
@@ -364,9 +504,37 @@ const sweepers = 2
 // all to see, and its own event is delivered again or is the dead letter, once,
 // where each sweep of a long night would be another.
 func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
-	behind, err := f.behind(ctx)
+	f.follow(ctx)
+	targets, err := f.targets(ctx)
 	if err != nil {
 		return nil, err
+	}
+	var out []ce.Event
+	for i := range targets {
+		t := &targets[i]
+		if t.role == space.Filling {
+			if f.filler.idle() {
+				out = append(out, f.next(t.id))
+			}
+			continue
+		}
+		es, err := f.sweepSpace(ctx, t)
+		out = append(out, es...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (f *Function) sweepSpace(ctx context.Context, t *target) ([]ce.Event, error) {
+	behind, err := f.behind(ctx, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	until := time.Time{}
+	if t.role != space.Serving {
+		until = time.Now().Add(f.cfg.Slice)
 	}
 	var mu sync.Mutex
 	var out []ce.Event
@@ -374,9 +542,13 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	g.SetLimit(sweepers)
 	for _, b := range behind {
 		g.Go(func() error {
-			es, err := f.stream(ctx, b[0], b[1])
+			if !until.IsZero() && time.Now().After(until) {
+				return nil
+			}
+			es, err := f.stream(ctx, b[0], b[1], t, until)
 			if _, ok := errors.AsType[*modelError](err); ok && ctx.Err() == nil {
 				f.cfg.Logger.WarnContext(ctx, "stream not embedded; the next sweep tries again", slog.String("project", b[0]), slog.String("stream", b[1]), slog.Any("err", err))
+				f.filler.failed(t.key, err)
 				err = nil
 			}
 			mu.Lock()

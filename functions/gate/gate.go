@@ -217,7 +217,8 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		}
 		return f.synthesize(ctx, d.Project, again)
 	case event.ModelChanged:
-		if _, err := event.DecodeFor[event.Sweep](e, f.cfg.Tenant); err != nil {
+		d, err := event.DecodeFor[event.Model](e, f.cfg.Tenant)
+		if err != nil || d.Space != "" { // what embeds decides nothing
 			return nil, err
 		}
 		if _, err := f.reload(ctx); err != nil {

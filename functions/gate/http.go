@@ -99,7 +99,7 @@ func (f *Function) postReload(w http.ResponseWriter, r *http.Request) {
 	}
 	if changed && f.cfg.Publish != nil { // other processes look too, and what waited goes on
 		at := f.cfg.Now().UTC().Format(time.RFC3339Nano)
-		if err := f.cfg.Publish(r.Context(), event.New(event.ModelChanged, f.Name(), event.Sweep{Tenant: f.cfg.Tenant, At: at})); err != nil {
+		if err := f.cfg.Publish(r.Context(), event.New(event.ModelChanged, f.Name(), event.Model{Tenant: f.cfg.Tenant, At: at})); err != nil {
 			serve.WriteError(w, err)
 			return
 		}

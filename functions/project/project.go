@@ -12,6 +12,7 @@ package project
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/projection"
+	"github.com/mneme-ai/mneme/shared/space"
 	"github.com/mneme-ai/mneme/shared/vault"
 )
 
@@ -36,7 +38,12 @@ type Config struct {
 	Log     *eventlog.Log
 	Graph   index.Graph
 	Lexical index.Lexical
-	Space   string // the embedding space that serves
+	// Spaces are the embedding spaces that live; nil: Space alone.
+	Spaces Spaces
+	Space  string
+	// Grace is how long a space stays after its last use before it is removed;
+	// space.Grace by default.
+	Grace time.Duration
 	// Calls counts the policy and model calls of this process, so that a rebuild
 	// can say that it made none. nil where no function of the process makes any.
 	Calls  func() (policy, model int64)
@@ -62,6 +69,8 @@ type Function struct {
 	vaultMu  sync.Mutex    // one writer of pages
 	rendered []*rendered   // the newest first; under vaultMu
 
+	turning turning
+
 	exporter  *export.Exporter
 	exporting chan struct{} // holds the export under way
 	asked     struct {      // nightly exports
@@ -74,7 +83,7 @@ type Function struct {
 
 // New checks cfg.
 func New(cfg Config) (*Function, error) {
-	if cfg.Log == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Space == "" || cfg.Catalog == nil || cfg.Bucket == nil {
+	if cfg.Log == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Space == "" && cfg.Spaces == nil || cfg.Catalog == nil || cfg.Bucket == nil {
 		return nil, fault.New(fault.Internal, "project: a dependency is missing")
 	}
 	if cfg.Logger == nil {
@@ -82,6 +91,12 @@ func New(cfg Config) (*Function, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Spaces == nil {
+		cfg.Spaces = fixed(cfg.Space)
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = space.Grace
 	}
 	ex, err := export.New(export.Config{Tenant: cfg.Tenant, Log: cfg.Log, Catalog: cfg.Catalog, Redactor: cfg.Redactor, Untrusted: export.Untrusted(cfg.Log, labels.DefaultBound)})
 	if err != nil {
@@ -93,8 +108,8 @@ func New(cfg Config) (*Function, error) {
 // Name is the function's name in the event table.
 func (f *Function) Name() string { return "project" }
 
-// Handle serves chunks.ready, vectors.ready, rebuild.requested, export.requested and
-// sweep.requested.
+// Handle serves chunks.ready, vectors.ready, model.changed, rebuild.requested,
+// export.requested and sweep.requested.
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.ChunksReady:
@@ -102,16 +117,36 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		return f.apply(ctx, d.Project, memory.AdmitStream)
+		return f.apply(ctx, d.Project, memory.AdmitStream, "")
 	case event.VectorsReady:
 		d, err := event.DecodeFor[event.Segment](e, f.cfg.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		if d.Space != f.cfg.Space {
-			return nil, nil // vectors of a space that does not serve here
+		st, err := f.cfg.Spaces.State(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return f.apply(ctx, d.Project, d.Stream)
+		live := st.Live()
+		i := slices.IndexFunc(live, func(l space.Live) bool { return l.ID == d.Space })
+		if i < 0 {
+			return nil, nil // vectors of a space that nothing uses
+		}
+		es, err := f.apply(ctx, d.Project, d.Stream, d.Space)
+		if err == nil && live[i].Role == space.Filling {
+			err = f.turn(ctx)
+			es = append(es, f.goOn(d.Space, len(es) > 0)...)
+		}
+		return es, err
+	case event.ModelChanged:
+		d, err := event.DecodeFor[event.Model](e, f.cfg.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.turn(ctx); err != nil || d.Space == "" {
+			return nil, err
+		}
+		return f.lagging(ctx, d.Space)
 	case event.RebuildRequested:
 		d, err := event.DecodeFor[event.Project](e, f.cfg.Tenant)
 		if err != nil {
@@ -138,58 +173,117 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	return nil, fault.New(fault.Invalid, "project does not handle %s", e.Type())
 }
 
-// apply brings one stream of both indexes up to date and announces it.
-func (f *Function) apply(ctx context.Context, project, stream string) ([]ce.Event, error) {
-	f.mu.Lock()
-	seq, err := f.catchUp(ctx, project, stream)
-	f.mu.Unlock()
+// apply brings one stream of both indexes up to date in a space and announces it.
+func (f *Function) apply(ctx context.Context, project, stream, in string) ([]ce.Event, error) {
+	seq, serves, err := f.inTurns(ctx, project, stream, in)
 	if err != nil || seq == 0 {
 		return nil, err
 	}
-	f.afterApply(ctx, project, stream)
+	if serves { // pages are of the log, whatever the space
+		f.afterApply(ctx, project, stream)
+	}
 	return []ce.Event{event.New(event.Projected, f.Name(), event.Segment{
-		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: seq, Space: f.cfg.Space,
+		Tenant: f.cfg.Tenant, Project: project, Stream: stream, Seq: seq, Space: in,
 	})}, nil
 }
 
-// spaceOf is the space under which a stream's position is kept: raw rows have
-// no vectors.
-func (f *Function) spaceOf(stream string) string {
-	if stream == memory.AdmitStream {
-		return ""
+// inTurns is catchUpIn. A space that does not serve yields: it works a little, lets
+// others write, and leaves the machine to those who ask for twice as long; after turnSlice
+// it leaves the rest to another event (goOn).
+func (f *Function) inTurns(ctx context.Context, project, stream, in string) (last int64, serves bool, err error) {
+	spaces, err := f.spacesOf(ctx, stream)
+	if err != nil {
+		return 0, false, err
 	}
-	return f.cfg.Space
+	serves = in == spaces[0]
+	start := time.Now()
+	for {
+		most := turnTime
+		if serves {
+			most = 0
+		}
+		began := time.Now()
+		f.mu.Lock()
+		n, err := f.catchUpIn(ctx, project, stream, in, most)
+		f.mu.Unlock()
+		if last = max(last, n); err != nil || n == 0 || serves || time.Since(start) > turnSlice {
+			return last, serves, err
+		}
+		select {
+		case <-ctx.Done():
+			return last, serves, nil
+		case <-time.After(min(turnRest*time.Since(began), maxRest)):
+		}
+	}
 }
 
-// applied is the lower of the two indexes' positions.
+const (
+	// turnTime is how long a space that does not serve writes at a stretch: some segments,
+	// and less than what a question takes.
+	turnTime = 10 * time.Millisecond
+	turnRest = 2 // times what it took
+	maxRest  = 200 * time.Millisecond
+	// turnSlice is as long as embed's slice: new text waits no longer for its rows.
+	turnSlice = 2 * time.Second
+)
+
+// applied is how far the stream's rows are that answer now.
 func (f *Function) applied(ctx context.Context, project, stream string) (int64, error) {
-	g, err := f.cfg.Graph.Applied(ctx, f.cfg.Tenant, project, stream, f.spaceOf(stream))
+	spaces, err := f.spacesOf(ctx, stream)
 	if err != nil {
 		return 0, err
 	}
-	l, err := f.cfg.Lexical.Applied(ctx, f.cfg.Tenant, project, stream, f.spaceOf(stream))
+	return f.appliedIn(ctx, project, stream, spaces[0])
+}
+
+// appliedIn is the lower of the two indexes' positions in a space.
+func (f *Function) appliedIn(ctx context.Context, project, stream, in string) (int64, error) {
+	g, err := f.cfg.Graph.Applied(ctx, f.cfg.Tenant, project, stream, in)
+	if err != nil {
+		return 0, err
+	}
+	l, err := f.cfg.Lexical.Applied(ctx, f.cfg.Tenant, project, stream, in)
 	return min(g, l), err
 }
 
-// catchUp applies what stands in the log after the indexes' positions; it
-// returns the last seq applied, 0 when there was nothing.
+// catchUp applies what stands in the log after the indexes' positions, in every live
+// space; it returns the last seq applied in any, 0 when there was nothing.
 func (f *Function) catchUp(ctx context.Context, project, stream string) (last int64, err error) {
-	defer fault.Wrap(&err, "project %s/%s", project, stream)
-	after, err := f.applied(ctx, project, stream)
+	spaces, err := f.spacesOf(ctx, stream)
 	if err != nil {
 		return 0, err
 	}
+	for _, in := range spaces {
+		n, err := f.catchUpIn(ctx, project, stream, in, 0)
+		if last = max(last, n); err != nil {
+			return last, err
+		}
+	}
+	return last, nil
+}
+
+// catchUpIn is catchUp in one space, for about so long where most is not 0.
+func (f *Function) catchUpIn(ctx context.Context, project, stream, in string, most time.Duration) (last int64, err error) {
+	defer fault.Wrap(&err, "project %s/%s", project, stream)
+	after, err := f.appliedIn(ctx, project, stream, in)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
 	var gone *projection.Gone // of a stream in which something was erased
 	for seg, err := range f.cfg.Log.Segments(ctx, project, stream, after) {
 		if err != nil {
 			return last, err
+		}
+		if most > 0 && last > 0 && time.Since(began) > most {
+			return last, nil
 		}
 		if gone == nil && projection.Tombs(&seg) {
 			if gone, err = f.gone(ctx, project, stream); err != nil {
 				return last, err
 			}
 		}
-		b, ready, err := f.batch(ctx, &seg, gone)
+		b, ready, err := f.batch(ctx, &seg, gone, in)
 		if err != nil {
 			return last, err
 		}
@@ -219,10 +313,10 @@ func (f *Function) gone(ctx context.Context, project, stream string) (*projectio
 	return g, nil
 }
 
-// batch builds the rows of one segment; false when its vectors are missing.
-func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *projection.Gone) (index.Batch, bool, error) {
+// batch builds the rows of one segment in a space; false when its vectors are missing.
+func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *projection.Gone, in string) (index.Batch, bool, error) {
 	h := &seg.Header
-	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: f.spaceOf(h.Stream), Seq: h.Seq}
+	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: in, Seq: h.Seq}
 	if h.Stream == memory.AdmitStream {
 		for _, r := range seg.Records {
 			line, ok := r.(*memory.Admit)
@@ -244,7 +338,7 @@ func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *proje
 		}
 		return b, true, nil
 	}
-	v, ok, err := f.cfg.Log.Vectors(ctx, h.Project, f.cfg.Space, h.Stream, h.Seq)
+	v, ok, err := f.cfg.Log.Vectors(ctx, h.Project, in, h.Stream, h.Seq)
 	if err != nil || !ok {
 		return b, false, err
 	}
@@ -272,17 +366,37 @@ func (f *Function) Behind(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := len(stale)
+	n, err := f.turnsLeft(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n += len(stale)
+	st, err := f.cfg.Spaces.State(ctx)
+	if err != nil {
+		return 0, err
+	}
 	err = f.each(ctx, func(project, stream string) error {
-		after, err := f.applied(ctx, project, stream)
+		head, err := f.cfg.Log.Head(ctx, project, stream)
 		if err != nil {
 			return err
 		}
-		head, err := f.cfg.Log.Head(ctx, project, stream)
-		if head.Seq > after {
-			n++
+		for _, l := range st.Live() {
+			in := l.ID
+			switch {
+			case stream == memory.AdmitStream && l.Role == space.Serving:
+				in = ""
+			case stream == memory.AdmitStream || l.Role == space.Kept: // a kept one holds nobody up
+				continue
+			}
+			after, err := f.appliedIn(ctx, project, stream, in)
+			if err != nil {
+				return err
+			}
+			if head.Seq > after {
+				n++
+			}
 		}
-		return err
+		return nil
 	})
 	return n, err
 }
@@ -327,13 +441,22 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 		}
 	}
 	err = f.each(ctx, func(project, stream string) error {
-		es, err := f.apply(ctx, project, stream)
-		out = append(out, es...)
+		spaces, err := f.spacesOf(ctx, stream)
+		for _, in := range spaces {
+			var es []ce.Event
+			if es, err = f.apply(ctx, project, stream, in); err != nil {
+				break
+			}
+			out = append(out, es...)
+		}
 		if err != nil && first == nil {
 			first = err
 		}
 		return ctx.Err()
 	})
+	if err == nil {
+		err = f.turn(ctx)
+	}
 	if err == nil {
 		err = f.sweepVaults(ctx)
 	}

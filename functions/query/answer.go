@@ -29,6 +29,7 @@ type Request struct {
 type Answer struct {
 	Query    string     `json:"query"`
 	Project  string     `json:"project"`  // the one asked; "" for several
+	Space    string     `json:"space"`    // the embedding space of every vector behind it
 	Degraded []Degraded `json:"degraded"` // what the answer had to do without
 	TookMS   float64    `json:"took_ms"`
 	Results  []Result   `json:"results"`

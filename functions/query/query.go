@@ -36,11 +36,14 @@ import (
 
 // Config is what the function is given.
 type Config struct {
-	Tenant   string
-	Log      *eventlog.Log
-	Catalog  *catalog.Catalog
-	Graph    index.Graph
-	Lexical  index.Lexical
+	Tenant  string
+	Log     *eventlog.Log
+	Catalog *catalog.Catalog
+	Graph   index.Graph
+	Lexical index.Lexical
+	// Serving gives what embeds questions now, with the space, the weights and the floor
+	// that go with it; nil: Embedder for good. A request takes it once.
+	Serving  func(ctx context.Context) (llm.Embedder, error)
 	Embedder llm.Embedder
 	FloorIDF float64 // share of the query's idf that must match where the cosine is under the space's floor
 	Logger   *slog.Logger
@@ -76,7 +79,7 @@ type Function struct {
 
 // New checks cfg and fills its defaults.
 func New(cfg Config) (*Function, error) {
-	if cfg.Log == nil || cfg.Catalog == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Embedder == nil {
+	if cfg.Log == nil || cfg.Catalog == nil || cfg.Graph == nil || cfg.Lexical == nil || cfg.Embedder == nil && cfg.Serving == nil {
 		return nil, fault.New(fault.Internal, "query: a dependency is missing")
 	}
 	if cfg.LegTimeout == 0 {
@@ -135,8 +138,15 @@ type face struct {
 	floorIDF float64
 }
 
-func (f *Function) face() face {
-	return face{embedder: f.cfg.Embedder, space: f.cfg.Embedder.Space(), floorIDF: f.cfg.FloorIDF}
+func (f *Function) face(ctx context.Context) (face, error) {
+	e := f.cfg.Embedder
+	if f.cfg.Serving != nil {
+		var err error
+		if e, err = f.cfg.Serving(ctx); err != nil {
+			return face{}, err
+		}
+	}
+	return face{embedder: e, space: e.Space(), floorIDF: f.cfg.FloorIDF}, nil
 }
 
 // asking is one request on its way.
@@ -160,11 +170,15 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
 	}
-	a := Answer{Query: q.Query, Degraded: []Degraded{}, Results: []Result{}}
+	in, err := f.face(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Query: q.Query, Space: in.space.ID, Degraded: []Degraded{}, Results: []Result{}}
 	if len(q.Projects) == 1 {
 		a.Project = q.Projects[0]
 	}
-	r := &asking{Function: f, face: f.face(), q: &q, a: &a, text: normalise(q.Query)}
+	r := &asking{Function: f, face: in, q: &q, a: &a, text: normalise(q.Query)}
 	projects := q.Projects
 	if len(projects) == 0 { // a project that is named needs no listing: an unknown one has no rows
 		if projects, err = f.cfg.Log.Projects(ctx); err != nil {

@@ -66,6 +66,7 @@ var Ranks = map[string]int{
 	"shared/labels":     5,
 	"shared/report":     5,
 	"shared/skill":      5,
+	"shared/space":      5,
 	"shared/vault":      5,
 	"shared/projection": 5,
 	"shared/replay":     5,

@@ -110,7 +110,16 @@ type Segment struct {
 	Space   string `json:"space,omitempty"`
 }
 
-// Sweep is the data of SweepRequested and ModelChanged. At makes two of them two events.
+// Model is the data of ModelChanged. Space names the embedding space that is being
+// filled or switched to; "" says that the configuration changed. At makes two of them
+// two events.
+type Model struct {
+	Tenant string `json:"tenant"`
+	At     string `json:"at"` // RFC 3339, UTC
+	Space  string `json:"space,omitempty"`
+}
+
+// Sweep is the data of SweepRequested. At makes two of them two events.
 type Sweep struct {
 	Tenant string `json:"tenant"`
 	At     string `json:"at"` // RFC 3339, UTC
@@ -134,6 +143,7 @@ func (d Synthesis) scope() (tenant, project, subject string) {
 	return d.Tenant, d.Project, d.Tenant + "/" + d.Project
 }
 func (d Sweep) scope() (tenant, project, subject string)  { return d.Tenant, "", d.Tenant }
+func (d Model) scope() (tenant, project, subject string)  { return d.Tenant, "", d.Tenant }
 func (d Export) scope() (tenant, project, subject string) { return d.Tenant, "", d.Tenant }
 
 // Data is one of the data shapes of this package.
@@ -156,7 +166,7 @@ var handledBy = map[Type][]string{
 
 	SynthesisRequested: {"gate"},
 	ExportRequested:    {"project"},
-	ModelChanged:       {"gate"},
+	ModelChanged:       {"gate", "embed", "project"},
 }
 
 // Types lists every event type, sorted.
@@ -247,6 +257,10 @@ func validate(d any) error {
 			return fault.New(fault.Invalid, "stream and seq are required")
 		}
 		return names(d.Tenant, d.Project)
+	case Model:
+		if !memory.ValidName(d.Tenant) {
+			return fault.New(fault.Invalid, "tenant %q is not a name", d.Tenant)
+		}
 	case Sweep:
 		if !memory.ValidName(d.Tenant) {
 			return fault.New(fault.Invalid, "tenant %q is not a name", d.Tenant)

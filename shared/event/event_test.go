@@ -86,7 +86,7 @@ func TestHandlers(t *testing.T) {
 		event.RunContinued: "gate", event.RunEnded: "embed gate", event.VectorsReady: "project", event.Projected: "",
 		event.RebuildRequested: "project", event.SweepRequested: "learn gate embed project",
 		event.SynthesisRequested: "gate", event.ExportRequested: "project",
-		event.ModelChanged: "gate",
+		event.ModelChanged: "gate embed project",
 	}
 	if len(event.Types()) != len(want) {
 		t.Errorf("%d types, want %d", len(event.Types()), len(want))

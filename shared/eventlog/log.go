@@ -29,6 +29,7 @@ type Log struct {
 	// replaced holds of each tombstone, by project and key, which source records
 	// stand for which: it never changes, and each part of a scrubbed project asks.
 	replaced sync.Map
+	dims     sync.Map // of the spaces that PutSpace noted, by id
 	b        store
 	tenant   string
 	writer   string

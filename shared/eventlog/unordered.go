@@ -25,11 +25,12 @@ const (
 	Lessons    Shelf = "lessons"
 	Tombstones Shelf = "tombstones"
 	Skills     Shelf = "skills"    // what people promoted and withdrew
+	Spaces     Shelf = "spaces"    // what vectors there are
 	Forgotten  Shelf = "forgotten" // receipts of what was forgotten, and what people had read again
 )
 
 func (s Shelf) valid() bool {
-	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills || s == Forgotten
+	return s == Labels || s == Notes || s == Lessons || s == Tombstones || s == Skills || s == Spaces || s == Forgotten
 }
 
 func (l *Log) shelfPrefix(project string, s Shelf) string {

@@ -78,10 +78,13 @@ func (l *Log) checkVectorKey(project, space, stream string, seq int64) error {
 // and it is no error, whatever the numbers and whichever passages are without: a
 // model may round differently the second time. Other passages there:
 // fault.Conflict. A number that is not finite, or rows that do not fit passages
-// and dims: fault.Invalid.
+// and dims, or of other dimensions than the space has (PutSpace): fault.Invalid.
 func (l *Log) PutVectors(ctx context.Context, project, space, stream string, seq int64, v Vectors) (err error) {
 	defer fault.Wrap(&err, "put vectors(%s/%s, %s, %d)", project, stream, space, seq)
 	if err := l.checkVectorKey(project, space, stream, seq); err != nil {
+		return err
+	}
+	if err := l.checkDims(space, &v); err != nil {
 		return err
 	}
 	h := vectorHeader{

@@ -513,6 +513,10 @@ func (v *verifier) vectors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	dims, err := v.l.spaceDims(ctx, v.name)
+	if err != nil {
+		return err
+	}
 	for _, space := range spaces {
 		prefix := "vector/" + v.l.tenant + "/" + v.name + "/" + space + "/"
 		last := map[string]int64{}
@@ -541,6 +545,9 @@ func (v *verifier) vectors(ctx context.Context) error {
 			}
 			v.count("vectors")
 			v.rep.Counts["rows"] += len(vec.Passages)
+			if want, known := dims[space]; known && len(vec.Passages) > 0 && vec.Dims != want {
+				v.problem(info.Key, 0, "vectors of %d dimensions; the record of space %s says %d", vec.Dims, space, want)
+			}
 			if n := len(vec.Without); n > 0 {
 				v.rep.Counts["without_vector"] += n
 			}

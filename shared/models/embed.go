@@ -1,10 +1,13 @@
 package models
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
 
@@ -21,7 +24,12 @@ import (
 //	  floor: 0.5
 //
 // Model, revision, dims and prefix are the space: to change one is to embed
-// everything anew, beside the old vectors.
+// everything anew, beside the old vectors, while those serve. Others that may serve
+// have names, and `embed` may be one of them, or a table of the program:
+//
+//	embed: static                  # static, static-128, static-256, or a name under embeds
+//	embeds:
+//	  small: {endpoint: local, model: all-minilm, dims: 384}
 type Embed struct {
 	Endpoint    string // its name
 	Model       string
@@ -104,6 +112,62 @@ func noRerank(e Endpoint) error {
 	return nil
 }
 
+// Tables are the names of the tables that ship with the program.
+var Tables = []string{"static", "static-128", "static-256"}
+
+// maxEmbeds bounds the file's embeds.
+const maxEmbeds = 32
+
+// Embedding is the embedding model called name: one of embeds, or the configured one by
+// its model's. nil and true is a table of the program, by its name in Tables.
+func (c *Config) Embedding(name string) (*Embed, bool) {
+	if slices.Contains(Tables, name) {
+		return nil, true
+	}
+	if e := c.Embeds[name]; e != nil {
+		return e, true
+	}
+	if c.Embed != nil && (name == c.Embed.Model || name == c.EmbedName) {
+		return c.Embed, true
+	}
+	return nil, false
+}
+
+// Embeddings lists the names that Embedding knows.
+func (c *Config) Embeddings() []string {
+	out := slices.Sorted(maps.Keys(c.Embeds))
+	if c.Embed != nil && c.EmbedName == "" {
+		out = append(out, c.Embed.Model)
+	}
+	return append(out, Tables...)
+}
+
+// Wanted is the name of what the configuration asks to embed with.
+func (c *Config) Wanted() string {
+	switch {
+	case c.EmbedName != "":
+		return c.EmbedName
+	case c.Embed != nil:
+		return c.Embed.Model
+	}
+	return Tables[0]
+}
+
+// embedsOf reads the models that may serve in the place of what embeds now.
+func embedsOf(f strictyaml.File, n *strictyaml.Node, into map[string]*Embed, at map[string]*strictyaml.Node) error {
+	return f.Each(n, "embeds", "a mapping of names", func(k, v *strictyaml.Node) (err error) {
+		switch {
+		case !memory.ValidName(k.Value) || slices.Contains(Tables, k.Value):
+			return f.Fault(k, "a name is [a-z0-9][a-z0-9._-]{0,62}, and not "+strings.Join(Tables, ", "), "%q is no name of an embedding model", k.Value)
+		case len(into) == maxEmbeds:
+			return f.Fault(k, "", "more than %d embedding models", maxEmbeds)
+		}
+		at[k.Value] = v
+		into[k.Value], err = embedOf(f, v)
+		return err
+	})
+}
+
 func embedOf(f strictyaml.File, n *strictyaml.Node) (*Embed, error) {
 	e := Embed{DenseWeight: DefaultDenseWeight, Floor: DefaultFloor}
 	text := func(to *string, what string) func(*strictyaml.Node) error {
@@ -167,9 +231,33 @@ func share(f strictyaml.File, n *strictyaml.Node, what string) (float64, error) 
 // all endpoints are known.
 func (c *Config) vectors(f strictyaml.File, fields strictyaml.Fields) (check func() error) {
 	var embed, rerank *strictyaml.Node
-	fields["embed"] = func(n *strictyaml.Node) (err error) { embed = n; c.Embed, err = embedOf(f, n); return err }
+	others := map[string]*strictyaml.Node{}
+	fields["embed"] = func(n *strictyaml.Node) (err error) {
+		if embed = n; n.Kind == strictyaml.Scalar {
+			c.EmbedName, err = f.Text(n, "embed")
+			return err
+		}
+		c.Embed, err = embedOf(f, n)
+		return err
+	}
+	fields["embeds"] = func(n *strictyaml.Node) error {
+		c.Embeds = map[string]*Embed{}
+		return embedsOf(f, n, c.Embeds, others)
+	}
 	fields["rerank"] = func(n *strictyaml.Node) (err error) { rerank = n; c.Rerank, err = rerankOf(f, n); return err }
 	return func() error {
+		for _, name := range slices.Sorted(maps.Keys(c.Embeds)) {
+			if _, ok := c.Endpoint(c.Embeds[name].Endpoint); !ok {
+				return f.Fault(others[name], "name one that stands under endpoints", "embeds %s: no endpoint %q", name, c.Embeds[name].Endpoint)
+			}
+		}
+		if c.EmbedName != "" {
+			e, ok := c.Embedding(c.EmbedName)
+			if !ok {
+				return f.Fault(embed, "one of "+strings.Join(c.Embeddings(), ", "), "embed: no embedding model %q", c.EmbedName)
+			}
+			c.Embed = e
+		}
 		if c.Embed != nil {
 			if _, ok := c.Endpoint(c.Embed.Endpoint); !ok {
 				return f.Fault(embed, "name one that stands under endpoints", "embed: no endpoint %q", c.Embed.Endpoint)
@@ -190,9 +278,11 @@ func (c *Config) vectors(f strictyaml.File, fields strictyaml.Fields) (check fun
 }
 
 // vectorsFromEnv adds the models of MNEME_EMBED_MODEL, whose dimensions are
-// MNEME_EMBED_DIMS where they are not known, and MNEME_RERANK_MODEL, at e.
+// MNEME_EMBED_DIMS where they are not known (or a table of the program), and MNEME_RERANK_MODEL, at e.
 func (c *Config) vectorsFromEnv(getenv func(string) string, e Endpoint) error {
-	if m := strings.TrimSpace(getenv("MNEME_EMBED_MODEL")); m != "" {
+	if m := strings.TrimSpace(getenv("MNEME_EMBED_MODEL")); slices.Contains(Tables, m) {
+		c.EmbedName = m
+	} else if m != "" {
 		c.Embed = &Embed{Endpoint: e.Name, Model: m, DenseWeight: DefaultDenseWeight, Floor: DefaultFloor}
 		if d := strings.TrimSpace(getenv("MNEME_EMBED_DIMS")); d != "" {
 			n, err := strconv.Atoi(d)

@@ -125,3 +125,57 @@ func TestEmbedAndRerankFromEnv(t *testing.T) {
 		})
 	}
 }
+
+// TestEmbeds: several embedding models have names, and what is to serve is one of them,
+// a table of the program, or stands by itself.
+func TestEmbeds(t *testing.T) {
+	t.Parallel()
+	small := &models.Embed{Endpoint: "local", Model: "all-minilm", Dims: 384, DenseWeight: 0.6, Floor: 0.5}
+	const embeds = "\nembeds:\n  small: {endpoint: local, model: all-minilm, dims: 384}\n"
+	for file, want := range map[string]struct {
+		wanted string
+		embed  *models.Embed
+	}{
+		"":                       {"static", nil},
+		"embed: static" + embeds: {"static", nil},
+		"embed: static-128":      {"static-128", nil},
+		"embed: small" + embeds:  {"small", small},
+		embeds[1:]:               {"static", nil},
+		"embed: {endpoint: local, model: all-minilm, dims: 384}" + embeds: {"all-minilm", small},
+	} {
+		c, err := models.Parse("models.yaml", []byte(servers+file))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if d := cmp.Diff(want.embed, c.Embed); d != "" || c.Wanted() != want.wanted {
+			t.Errorf("%s: wants %s, want %s (-want +got):\n%s", file, c.Wanted(), want.wanted, d)
+		}
+		for _, n := range c.Embeddings() {
+			if _, ok := c.Embedding(n); !ok {
+				t.Errorf("%s: %s is listed and not known", file, n)
+			}
+		}
+		if e, ok := c.Embedding(c.Wanted()); !ok || e != c.Embed {
+			t.Errorf("%s: what is wanted is %v, %t", file, e, ok)
+		}
+		if _, ok := c.Embedding("nope"); ok {
+			t.Error("an unknown name is known")
+		}
+	}
+	for file, want := range map[string]string{
+		"embed: small": `no embedding model "small"`,
+		"embeds:\n  static: {endpoint: local, model: m, dims: 3}": "is no name",
+		"embeds:\n  UP: {endpoint: local, model: m, dims: 3}":     "is no name",
+		"embeds:\n  a: {endpoint: nowhere, model: m, dims: 3}":    `embeds a: no endpoint "nowhere"`,
+		"embeds:\n  a: {endpoint: local, model: m}":               "dimensions",
+		"embeds: [a]": "mapping",
+	} {
+		if _, err := models.Parse("models.yaml", []byte(servers+file)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+	c, err := models.FromEnv(func(k string) string { return map[string]string{"MNEME_EMBED_MODEL": "static-128"}[k] })
+	if err != nil || c.Wanted() != "static-128" || c.Embed != nil {
+		t.Errorf("%+v %v", c, err)
+	}
+}

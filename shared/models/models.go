@@ -124,6 +124,8 @@ type Config struct {
 	Rewrite   *Use              // nil: Gate writes too
 	Projects  map[string]Choice // what decides in these in the place of Gate and Rewrite
 	Embed     *Embed            // nil: the table that ships with the program
+	Embeds    map[string]*Embed // others that may serve in its place, by name
+	EmbedName string            // of what embeds, where it is one of these or a table
 	Rerank    *Rerank           // nil: nothing is reranked
 	Prices    map[string]Price
 	Budgets   map[string]Budget // by project, or DefaultBudget

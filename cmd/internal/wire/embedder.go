@@ -12,7 +12,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/openaiapi"
-	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/preflight"
 )
@@ -44,36 +43,6 @@ func textsOf(e *models.Embed, src embedding.Source, count func(string) int) (*em
 		Model: e.Model, Revision: e.Revision, Dims: e.Dims, Scheme: e.Prefix, DenseWeight: e.DenseWeight, Floor: e.Floor,
 		Count: count, WindowTokens: e.Window,
 	})
-}
-
-// openEmbedder chooses what embeds: the configured server, else the table that
-// ships with the program, which is as quick as a cache.
-func (p *parts) openEmbedder(cfg models.Config) error {
-	if cfg.Embed == nil {
-		e, err := static.New()
-		p.embedder, p.questions = e, e
-		return err
-	}
-	var src embedding.Source = nowhere{}
-	if p.models != nil {
-		e, _ := cfg.Endpoint(cfg.Embed.Endpoint)
-		c, err := p.models.client(e)
-		if err != nil {
-			return err
-		}
-		src = c
-	}
-	texts, err := textsOf(cfg.Embed, src, p.count)
-	if err != nil {
-		return err
-	}
-	documents, err := embedding.Cached(texts, embedding.DocumentBytes)
-	if err != nil {
-		return err
-	}
-	questions, err := embedding.Cached(llm.Resting(texts.Queries(), llm.DefaultRest), embedding.QueryBytes)
-	p.embedder, p.questions = documents, questions
-	return err
 }
 
 // reranked adds the configured reranker to what query is given.
@@ -131,11 +100,16 @@ func (m *modelServers) sends() (out []gate.Destination) {
 
 // embedWindow is the window that a server of Ollama's form loads an embedding
 // model with; 0 leaves it to the model.
-func embedWindow(c models.Config, endpoint string) int {
-	if c.Embed == nil || c.Embed.Endpoint != endpoint {
-		return 0
+func embedWindow(c models.Config, endpoint string) (window int) {
+	if c.Embed != nil && c.Embed.Endpoint == endpoint {
+		return c.Embed.Window
 	}
-	return c.Embed.Window
+	for _, e := range c.Embeds {
+		if e.Endpoint == endpoint {
+			window = max(window, e.Window)
+		}
+	}
+	return window
 }
 
 // withRerank declares that the server reranks where the configuration says so by

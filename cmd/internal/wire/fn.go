@@ -162,9 +162,8 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		p.follow(cfg.Models, cfg.getenv)
 	}
 	if cfg.Name != "learn" && cfg.Name != "gate" {
-		if err = p.openEmbedder(cfg.Models); err != nil {
-			return nil, nothing, err
-		}
+		asks := cfg.Name != "project"
+		p.spaces = p.newSpaces(cfg.Models, cfg.getenv, asks, func(c models.Config) models.Config { return neededBy(cfg.Name, c) })
 	}
 	if p.caller, err = callerOf(cfg.OSAuth, true); err != nil {
 		return nil, nothing, err
@@ -177,6 +176,9 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	calls := nothing // of models, under way
 	closing := func() (err error) {
 		err = errors.Join(calls(), p.live.close())
+		if p.spaces != nil {
+			err = errors.Join(err, p.spaces.close())
+		}
 		if p.models != nil {
 			err = errors.Join(err, p.models.Close())
 		}

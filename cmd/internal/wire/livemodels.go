@@ -54,8 +54,8 @@ func (l *liveModels) reload(ctx context.Context) (changed bool, err error) {
 	if err != nil || reflect.DeepEqual(next, l.cfg) {
 		return false, err
 	}
-	if !reflect.DeepEqual(next.Embed, l.cfg.Embed) || !reflect.DeepEqual(next.Rerank, l.cfg.Rerank) {
-		return false, fault.At(fault.Invalid, "models file", "start Mneme again: vectors of two models are never mixed", "what embeds or reranks can not change while it runs")
+	if !reflect.DeepEqual(next.Rerank, l.cfg.Rerank) {
+		return false, fault.At(fault.Invalid, "models file", "start Mneme again", "what reranks can not change while it runs")
 	}
 	cur, err := l.open(next)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // TestModelsFileChanges: the file that names the models is followed while the process
 // runs: new parts are decided by what it names now, old decisions stand; a file that
-// cannot be used changes nothing, and what embeds cannot be exchanged this way.
+// cannot be used changes nothing, and what reranks cannot be exchanged this way.
 func TestModelsFileChanges(t *testing.T) {
 	t.Parallel()
 	first, second := newJudging(t, "small"), newJudging(t, "large")
@@ -71,7 +71,7 @@ func TestModelsFileChanges(t *testing.T) {
 	for name, bad := range map[string]string{
 		"broken":      endpoints + "gate: {endpoint: a, model: small",
 		"unknown":     endpoints + "gate: {endpoint: nowhere, model: small}\n",
-		"embeds":      endpoints + "gate: {endpoint: b, model: large}\nembed: {endpoint: b, model: vec, dims: 8}\n",
+		"reranks":     endpoints + "gate: {endpoint: b, model: large}\nrerank: {endpoint: b, model: cross}\n",
 		"needs a key": "endpoints:\n  - {name: b, url: 'https://llm.example.org/v1', key_env: NOT_SET}\ngate: {endpoint: b, model: large}\n",
 	} {
 		write(bad)

@@ -192,9 +192,8 @@ func (u *Up) open(ctx context.Context) error {
 	}
 	p.follow(u.cfg.Models, u.cfg.Getenv)
 	u.closers = append(u.closers, p.live.close)
-	if err = p.openEmbedder(u.cfg.Models); err != nil {
-		return err
-	}
+	p.spaces = p.newSpaces(u.cfg.Models, u.cfg.Getenv, true, func(c models.Config) models.Config { return c })
+	u.closers = append(u.closers, p.spaces.close)
 	p.temp = filepath.Join(u.cfg.Dir, "tmp") // what a killed process left there is nobody's
 	if err := os.RemoveAll(p.temp); err != nil {
 		return fault.As(fault.Unavailable, err)
@@ -221,13 +220,17 @@ func writerID() string {
 // events, as a day's export takes longer than what somebody waits for.
 const exports = "exports"
 
+// fills is likewise that of model.changed, which embed handles: new text does not wait for a
+// space that is being filled.
+const fills = "fills"
+
 // build makes the functions and subscribes them to the broker, over the very
 // HTTP handlers that serve them on a cluster.
 func (u *Up) build() (err error) {
 	u.broker = serve.NewBroker(serve.BrokerConfig{
 		// One admission and one projection at a time; question streams side by
 		// side on both cores.
-		Concurrency: map[string]int{"learn": 1, "project": 1, "embed": 1, "gate": 2, exports: 1},
+		Concurrency: map[string]int{"learn": 1, "project": 1, "embed": 1, "gate": 2, exports: 1, fills: 1},
 		Background:  map[string]bool{exports: true},
 		DeadLetter:  deadLetter(u.parts.log), Chaos: u.cfg.Chaos, Logger: u.cfg.Logger,
 	})
@@ -255,6 +258,12 @@ func (u *Up) build() (err error) {
 			})
 			u.broker.Subscribe("project", s.Handler(), types...)
 			u.broker.Subscribe(exports, s.Handler(), event.ExportRequested)
+		case "embed":
+			types := slices.DeleteFunc(event.Types(), func(t event.Type) bool {
+				return t == event.ModelChanged || !slices.Contains(event.Handlers(t), "embed")
+			})
+			u.broker.Subscribe("embed", s.Handler(), types...)
+			u.broker.Subscribe(fills, s.Handler(), event.ModelChanged)
 		default:
 			u.broker.Subscribe(f.Name(), s.Handler())
 		}

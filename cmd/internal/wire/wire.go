@@ -27,6 +27,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/project"
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/forget"
@@ -37,7 +38,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/index/osindex"
 	"github.com/mneme-ai/mneme/shared/index/pgindex"
 	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
-	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -64,27 +64,26 @@ type Stores struct {
 
 // parts is everything the functions share in one process.
 type parts struct {
-	tenant    string
-	key       []byte
-	stores    Stores
-	log       *eventlog.Log
-	catalog   *catalog.Catalog
-	count     func(string) int
-	embedder  llm.Embedder  // of documents
-	questions llm.Embedder  // of questions, in the same space
-	models    *modelServers // nil: no model server is configured
-	live      liveModels    // the gate's, which follow the models file
-	picks     models.Config // what a request may pick from
-	graph     index.Graph
-	lexical   index.Lexical
-	temp      string // where exports grow; "" is the system's
-	logger    *slog.Logger
-	publish   func(ctx context.Context, es ...ce.Event) error
-	calls     func() (policy, model int64)
-	caller    func(*http.Request) string                         // query.Config.Caller
-	held      func(project, stream string) (reason, hint string) // learn.Config.Held
-	cleaned   forget.Projections                                 // learn.Config.Projections
-	stop      context.CancelCauseFunc                            // ends the process with an error
+	tenant  string
+	key     []byte
+	stores  Stores
+	log     *eventlog.Log
+	catalog *catalog.Catalog
+	count   func(string) int
+	spaces  *spaces       // where vectors stand, and what fills them
+	models  *modelServers // nil: no model server is configured
+	live    liveModels    // the gate's, which follow the models file
+	picks   models.Config // what a request may pick from
+	graph   index.Graph
+	lexical index.Lexical
+	temp    string // where exports grow; "" is the system's
+	logger  *slog.Logger
+	publish func(ctx context.Context, es ...ce.Event) error
+	calls   func() (policy, model int64)
+	caller  func(*http.Request) string                         // query.Config.Caller
+	held    func(project, stream string) (reason, hint string) // learn.Config.Held
+	cleaned forget.Projections                                 // learn.Config.Projections
+	stop    context.CancelCauseFunc                            // ends the process with an error
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
@@ -154,25 +153,26 @@ func (p *parts) newestRules(ctx context.Context) (func(string) string, string, e
 }
 
 func (p *parts) newEmbed() (*embed.Function, error) {
-	c := embed.Config{Tenant: p.tenant, Log: p.log, Embedder: p.embedder, Logger: p.logger}
-	if p.models != nil && p.models.cfg.Embed != nil {
-		cfg := p.models.cfg
-		c.Budget = p.models.budget
-		c.Tokens = func(text string) int { return int(math.Ceil(float64(p.count(text)) * embedding.MostFactor)) }
-		c.Price = func(tokens int) float64 { return cfg.Cost(cfg.Embed.Model, tokens, 0) }
+	c := embed.Config{Tenant: p.tenant, Log: p.log, Spaces: p.spaces, Free: p.spaces.free, Price: p.spaces.price, Publish: p.publish, Logger: p.logger}
+	c.Budget = func(project string) cost.Budget {
+		if m := p.spaces.servers(); m != nil {
+			return m.budget(project)
+		}
+		return cost.Budget{}
 	}
+	c.Tokens = func(text string) int { return int(math.Ceil(float64(p.count(text)) * embedding.MostFactor)) }
 	return embed.New(c)
 }
 
 func (p *parts) newProject() (*project.Function, error) {
 	return project.New(project.Config{
-		Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Space: p.embedder.Space().ID, Calls: p.calls, Logger: p.logger,
+		Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Spaces: p.spaces, Calls: p.calls, Logger: p.logger,
 		Catalog: p.catalog, Bucket: p.stores.Log, Redactor: p.newestRules, TempDir: p.temp, TenantKey: p.key,
 	})
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
-	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Embedder: p.questions, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger, Inbox: InboxBucket, Caller: p.caller})
+	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Serving: p.spaces.Serving, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger, Inbox: InboxBucket, Caller: p.caller})
 	if err != nil {
 		return nil, err
 	}

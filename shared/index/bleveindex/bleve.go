@@ -14,7 +14,7 @@
 // the scorch index of levels L0 to L2, …/raw that of level raw. One index a
 // project: statistics of texts that a caller may not see never touch a score,
 // and wiping a project removes a folder. Internal keys: "applied/<stream>\n<space>"
-// (decimal), "tokens" (decimal, words of all passages) and "stands/<stream>" (8 bytes
+// (decimal), "head/<stream>" (decimal, the greatest of these), "tokens" (decimal, words of all passages) and "stands/<stream>" (8 bytes
 // seq, then 32 bytes a node: what a replacing batch of the stream put in).
 package bleveindex
 
@@ -35,7 +35,7 @@ import (
 
 // FormatVersion is the version of layout and analysis.
 //
-// History: 1 — first. 2 — the objects of statements.
+// History: 1 — first. 2 — the objects of statements, and a stream's head over all spaces.
 const FormatVersion = "2"
 
 // Index is an open folder. It implements index.Lexical.

@@ -27,6 +27,9 @@ const tokensKey = "tokens"
 
 func appliedKey(stream, space string) string { return "applied/" + stream + "\n" + space }
 
+// headKey holds how far any space has applied the stream.
+func headKey(stream string) string { return "head/" + stream }
+
 // shard is one scorch index.
 type shard struct {
 	idx *scorch.Scorch
@@ -184,11 +187,22 @@ func (s *shard) apply(st *stemmer, b *index.Batch) error {
 	if b.Seq != seq+1 {
 		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, seq)
 	}
+	batch := bleve.NewBatch()
+	batch.SetInternal([]byte(appliedKey(b.Stream, b.Space)), strconv.AppendInt(nil, b.Seq, 10))
+	head, err := number(snap, headKey(b.Stream))
+	if err != nil {
+		return err
+	}
+	if head >= b.Seq {
+		// Another space brought these passages, and what replaced them since: they do not
+		// depend on the space.
+		return fault.As(fault.Unavailable, s.idx.Batch(batch))
+	}
+	batch.SetInternal([]byte(headKey(b.Stream)), strconv.AppendInt(nil, b.Seq, 10))
 	tokens, err := number(snap, tokensKey)
 	if err != nil {
 		return err
 	}
-	batch := bleve.NewBatch()
 	if b.Replace {
 		removed, err := replace(batch, snap, b)
 		if err != nil {
@@ -216,7 +230,6 @@ func (s *shard) apply(st *stemmer, b *index.Batch) error {
 			tokens -= removed
 		}
 	}
-	batch.SetInternal([]byte(appliedKey(b.Stream, b.Space)), strconv.AppendInt(nil, b.Seq, 10))
 	batch.SetInternal([]byte(tokensKey), strconv.AppendInt(nil, tokens, 10))
 	return fault.As(fault.Unavailable, s.idx.Batch(batch))
 }

@@ -366,6 +366,42 @@ func RunGraph(t *testing.T, open func(t *testing.T) index.Graph) {
 			if err != nil || len(hits) != 3 {
 				t.Errorf("space %s: %d hits, %v", space, len(hits), err)
 			}
+			if _, err := g.SearchDense(t.Context(), space, make([]float32, Dims+1), everything(), 3); err != nil {
+				t.Errorf("space %s, a zero vector: %v", space, err)
+			}
+			if _, err := g.SearchDense(t.Context(), space, Embed("port 8080")[:dims-1], everything(), 3); !fault.Is(err, fault.Invalid) {
+				t.Errorf("space %s, a vector of another space: %v", space, err)
+			}
+		}
+		// A vector of another space's length is not written, and nothing else of its batch.
+		wrong := half
+		wrong.Space, wrong.Seq = "test0002", int64(len(Story()[Project+"/decisions@11111111"]))+1
+		if err := g.Apply(t.Context(), wrong); !fault.Is(err, fault.Invalid) {
+			t.Errorf("vectors of %d dimensions in a space of %d: %v", Dims, Dims/2, err)
+		}
+		if at, err := g.Applied(t.Context(), Tenant, Project, half.Stream, "test0002"); err != nil || at != wrong.Seq-1 {
+			t.Errorf("it is applied up to %d, %v", at, err)
+		}
+		d, ok := g.(index.SpaceDropper)
+		if !ok {
+			return
+		}
+		for range 2 { // again is no error
+			if err := d.DropSpace(t.Context(), Tenant, "test0002"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if hits, err := g.SearchDense(t.Context(), "test0002", Embed("port 8080")[:Dims/2], everything(), 3); err != nil || len(hits) > 0 {
+			t.Errorf("a space that was dropped: %d hits, %v", len(hits), err)
+		}
+		if hits, err := g.SearchDense(t.Context(), Space, Embed("port 8080"), everything(), 3); err != nil || len(hits) != 3 {
+			t.Errorf("the other space: %d hits, %v", len(hits), err)
+		}
+		if got, _, err := g.Hash(t.Context(), Tenant); err != nil || got != want {
+			t.Errorf("hash after the drop: %s, %v; want %s", got, err, want)
+		}
+		if at, err := g.Applied(t.Context(), Tenant, Project, half.Stream, "test0002"); err != nil || at != 0 {
+			t.Errorf("a dropped space is applied up to %d, %v", at, err)
 		}
 	})
 }

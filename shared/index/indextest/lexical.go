@@ -52,20 +52,16 @@ func (l *Lexical) Apply(_ context.Context, b index.Batch) error {
 	if b.Seq != l.applied[at]+1 {
 		return fault.New(fault.Unavailable, "seq %d is not next: %d is applied", b.Seq, l.applied[at])
 	}
+	for p, seq := range l.applied {
+		if p.tenant == b.Tenant && p.project == b.Project && p.stream == b.Stream && p.space != b.Space && seq >= b.Seq {
+			l.applied[at] = b.Seq // another space brought these passages
+			return nil
+		}
+	}
 	if b.Replace {
-		var ahead int64
-		for p, seq := range l.applied {
-			if p.tenant == b.Tenant && p.project == b.Project && p.stream == b.Stream && p.space != b.Space {
-				ahead = max(ahead, seq)
-			}
-		}
-		if ahead > b.Seq {
-			b.Nodes = nil
-		} else if ahead < b.Seq {
-			maps.DeleteFunc(l.nodes, func(_ memory.SHA, n index.Node) bool {
-				return n.Tenant == b.Tenant && n.Project == b.Project && n.Stream == b.Stream
-			})
-		}
+		maps.DeleteFunc(l.nodes, func(_ memory.SHA, n index.Node) bool {
+			return n.Tenant == b.Tenant && n.Project == b.Project && n.Stream == b.Stream
+		})
 	}
 	for _, n := range b.Nodes {
 		n = index.Normal(n)
@@ -356,6 +352,40 @@ func runLexical(t *testing.T, open func(t *testing.T) index.Lexical, diff func(w
 		got, errA := l.Passages(t.Context(), Tenant)
 		if want, errB := ref.Passages(t.Context(), Tenant); got != want || errA != nil || errB != nil || want == 0 {
 			t.Errorf("%d passages, want %d (%v %v)", got, want, errA, errB)
+		}
+	})
+	t.Run("a second space changes no answer", func(t *testing.T) {
+		t.Parallel()
+		l, ref := fresh(t), fresh(t)
+		applyStory(t, l)
+		applyStory(t, ref)
+		same := func(when string) {
+			t.Helper()
+			for _, q := range []string{"port 8080", "port proxy", "queue", "nightly job archive rows"} {
+				for _, f := range []index.Filter{everything(), {Tenant: Tenant, Projects: []string{Project}, Levels: []memory.Level{memory.L1}}} {
+					got, errA := l.Search(t.Context(), q, f, 20)
+					want, errB := ref.Search(t.Context(), q, f, 20)
+					if d := diff(want, got); d != "" || errA != nil || errB != nil {
+						t.Errorf("%s, %q: %v %v (-one space +two):\n%s", when, q, errA, errB, d)
+					}
+				}
+			}
+			got, errA := l.Passages(t.Context(), Tenant)
+			if want, errB := ref.Passages(t.Context(), Tenant); got != want || errA != nil || errB != nil {
+				t.Errorf("%s: %d passages, want %d (%v %v)", when, got, want, errA, errB)
+			}
+		}
+		for stream, batches := range Story() {
+			for _, b := range batches {
+				if b.Space == "" {
+					continue
+				}
+				b.Space, b.Vectors = "test0002", nil
+				if err := l.Apply(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+				same(fmt.Sprintf("%s at %d", stream, b.Seq)) // in the middle too: old memories must not come back
+			}
 		}
 	})
 	t.Run("an empty scope sees nothing", func(t *testing.T) {

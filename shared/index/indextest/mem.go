@@ -97,6 +97,28 @@ func (g *Graph) Apply(_ context.Context, b index.Batch) error {
 	return nil
 }
 
+var _ index.SpaceDropper = (*Graph)(nil)
+
+// DropSpace implements index.SpaceDropper.
+func (g *Graph) DropSpace(_ context.Context, tenant, space string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.applied, func(p position, _ int64) bool { return p.tenant == tenant && p.space == space })
+	maps.DeleteFunc(g.vectors, func(k vectorKey, _ []float32) bool {
+		if k.space != space {
+			return false
+		}
+		for _, n := range g.nodes {
+			if n.Tenant == tenant && slices.ContainsFunc(n.Passages, func(p index.Passage) bool { return p.ID == k.passage }) {
+				return true
+			}
+		}
+		return false
+	})
+	delete(g.dims, tenant+"/"+space)
+	return nil
+}
+
 // replace takes out what the stream stated before b; false where b is outdated.
 func (g *Graph) replace(b *index.Batch) bool {
 	var ahead int64

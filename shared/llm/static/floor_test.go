@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mneme-ai/mneme/shared/llm/static"
 )
 
 // TestFloor prints the two distributions that the floor stands between, over
@@ -20,6 +23,19 @@ import (
 // their answer.
 func TestFloor(t *testing.T) {
 	t.Parallel()
+	for _, n := range []int{256, 128} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			e, err := static.Cut(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testFloor(t, e)
+		})
+	}
+}
+
+func testFloor(t *testing.T, e *static.Embedder) {
 	root := os.Getenv("MNEME_SHARED")
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "..", "shared")
@@ -32,7 +48,6 @@ func TestFloor(t *testing.T) {
 		ID    string
 		Turns []struct{ Text string }
 	}
-	e := open(t)
 	passages := map[string][][]float32{}
 	for _, name := range []string{"decisions.jsonl", "decoys.jsonl"} {
 		for _, c := range readLines[chat](t, filepath.Join(dir, name)) {
