@@ -8,7 +8,7 @@
 //
 // Format: three indices behind the aliases <prefix>-passages, <prefix>-nodes and
 // <prefix>-positions, of the mappings in the files of those names, the version of all in
-// the name. A node keeps the passages of its first statement, whose date is in their text:
+// the name, and after a rebuild a tenant and a letter (stage.go). A node keeps the passages of its first statement, whose date is in their text:
 //
 //	mneme-passages-v1  _id: passage id   {"content":"2026-01-31 user: …","codes":["TS2322"],"tenant":…,"node":"<64 hex>","at":[nanoseconds],"said":[{"at":…,"source":…}],"row":{…}}
 //	mneme-nodes-v1     _id: node id      {"tenant":…,"passages":["<64 hex>"]}

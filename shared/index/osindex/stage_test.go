@@ -1,0 +1,14 @@
+package osindex_test
+
+import (
+	"testing"
+
+	"github.com/mneme-ai/mneme/shared/index"
+	"github.com/mneme-ai/mneme/shared/index/indextest"
+)
+
+func TestStages(t *testing.T) {
+	t.Parallel()
+	cluster(t)
+	indextest.RunLexicalStages(t, func(t *testing.T) index.Lexical { return open(t, fresh(t)) })
+}
