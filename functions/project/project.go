@@ -121,9 +121,7 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return es, f.rebuild(ctx, []string{d.Project}, nil)
+		return es, f.rebuildErased(ctx, []string{d.Project})
 	case event.ExportRequested:
 		return f.exported(ctx, e)
 	case event.SweepRequested:
@@ -186,7 +184,7 @@ func (f *Function) catchUp(ctx context.Context, project, stream string) (last in
 				return last, err
 			}
 		}
-		b, ready, err := f.batch(ctx, &seg, gone)
+		b, ready, err := f.batch(ctx, &seg, gone, f.spaceOf(stream))
 		if err != nil {
 			return last, err
 		}
@@ -216,10 +214,11 @@ func (f *Function) gone(ctx context.Context, project, stream string) (*projectio
 	return g, nil
 }
 
-// batch builds the rows of one segment; false when its vectors are missing.
-func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *projection.Gone) (index.Batch, bool, error) {
+// batch builds the rows of one segment in a space, "" for raw rows; false when its vectors
+// are missing.
+func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *projection.Gone, space string) (index.Batch, bool, error) {
 	h := &seg.Header
-	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: f.spaceOf(h.Stream), Seq: h.Seq}
+	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: space, Seq: h.Seq}
 	if h.Stream == memory.AdmitStream {
 		for _, r := range seg.Records {
 			line, ok := r.(*memory.Admit)
@@ -241,7 +240,7 @@ func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *proje
 		}
 		return b, true, nil
 	}
-	v, ok, err := f.cfg.Log.Vectors(ctx, h.Project, f.cfg.Space, h.Stream, h.Seq)
+	v, ok, err := f.cfg.Log.Vectors(ctx, h.Project, space, h.Stream, h.Seq)
 	if err != nil || !ok {
 		return b, false, err
 	}
@@ -312,13 +311,8 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range stale {
-		f.mu.Lock()
-		err := f.rebuild(ctx, []string{p}, nil)
-		f.mu.Unlock()
-		if err != nil && first == nil {
-			first = err
-		}
+	if len(stale) > 0 {
+		first = f.rebuildErased(ctx, stale)
 	}
 	err = f.each(ctx, func(project, stream string) error {
 		es, err := f.apply(ctx, project, stream)

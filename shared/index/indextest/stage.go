@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -172,9 +173,10 @@ func searchThroughout(t *testing.T, find func() ([]index.Hit, error)) (stop func
 	want := textID(stayed)
 	begun := make(chan struct{})
 	var once sync.Once
-	for range 4 {
+	for range 2 {
 		done.Go(func() {
 			for n := 0; ; n++ {
+				time.Sleep(time.Millisecond)
 				hits, err := find()
 				once.Do(func() { close(begun) })
 				if err != nil {

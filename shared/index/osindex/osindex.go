@@ -114,7 +114,10 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 		return nil, fault.New(fault.Invalid, "the client cannot be made: %v", err)
 	}
 	ix := &Index{client: client, passages: c.Prefix + "-passages", nodes: c.Prefix + "-nodes", positions: c.Prefix + "-positions"}
-	return ix, ix.ensureAll(ctx)
+	if err := ix.ensureAll(ctx); err != nil {
+		return ix, err
+	}
+	return ix, ix.clean(ctx)
 }
 
 func (ix *Index) ensureAll(ctx context.Context) error {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -17,8 +20,10 @@ import (
 //
 //	mneme-passages-v1-<8 hex of the tenant's sha256>-a   or -b, whichever does not serve
 //
-// and so on. Switch moves the three aliases to them and deletes what they replace, in one
-// request.
+// and so on. Switch moves the three aliases to them in one request, which also puts what
+// they replace under the aliases mneme-passages-old and so on, and deletes that once no
+// search reads it any more. What a process that is killed in between leaves there is
+// deleted by the next Open or Stage.
 
 var (
 	_ index.LexicalStager = (*Index)(nil)
@@ -44,13 +49,16 @@ func (ix *Index) Stage(ctx context.Context, tenant string) (_ index.StagedLexica
 	if err := ix.ensureAll(ctx); err != nil { // they may have been deleted
 		return nil, err
 	}
-	var serving map[string]json.RawMessage
-	if err := ix.call(ctx, http.MethodGet, "/_alias/"+ix.passages, nil, &serving); err != nil {
+	if err := ix.clean(ctx); err != nil {
+		return nil, err
+	}
+	serving, err := ix.under(ctx, ix.passages)
+	if err != nil {
 		return nil, err
 	}
 	own := fmt.Sprintf("-v%d-%s-", SchemaVersion, memory.SumString(tenant)[:8])
 	slot := own + "a"
-	if _, ok := serving[ix.passages+slot]; ok {
+	if slices.Contains(serving, ix.passages+slot) {
 		slot = own + "b"
 	}
 	s := &staged{Index: &Index{client: ix.client, passages: ix.passages + slot, nodes: ix.nodes + slot, positions: ix.positions + slot}, of: ix, tenant: tenant}
@@ -82,8 +90,8 @@ func (s *staged) settings(ctx context.Context, interval any) error {
 	return s.call(ctx, http.MethodPut, "/"+s.passages+","+s.nodes+","+s.positions+"/_settings", map[string]any{"index": map[string]any{"refresh_interval": interval}}, nil)
 }
 
-func (s *staged) delete(ctx context.Context, names ...string) error {
-	return s.call(ctx, http.MethodDelete, "/"+strings.Join(names, ",")+"?ignore_unavailable=true", nil, nil)
+func (ix *Index) delete(ctx context.Context, names ...string) error {
+	return ix.call(ctx, http.MethodDelete, "/"+strings.Join(names, ",")+"?ignore_unavailable=true", nil, nil)
 }
 
 // Close implements index.Lexical: the connection is the serving one's.
@@ -120,12 +128,12 @@ func (s *staged) Switch(ctx context.Context) (err error) {
 	}
 	var actions []any
 	for _, p := range pairs {
-		var serving map[string]json.RawMessage
-		if err := s.call(ctx, http.MethodGet, "/_alias/"+p.alias, nil, &serving); err != nil && !fault.Is(err, fault.NotFound) {
+		serving, err := s.under(ctx, p.alias)
+		if err != nil {
 			return err
 		}
-		for name := range serving {
-			actions = append(actions, map[string]any{"remove_index": map[string]any{"index": name}})
+		for _, name := range serving {
+			actions = append(actions, map[string]any{"remove": map[string]any{"index": name, "alias": p.alias}}, map[string]any{"add": map[string]any{"index": name, "alias": p.alias + "-old"}})
 		}
 		actions = append(actions, map[string]any{"add": map[string]any{"index": p.name, "alias": p.alias}})
 	}
@@ -133,6 +141,74 @@ func (s *staged) Switch(ctx context.Context) (err error) {
 		return err
 	}
 	s.gone = true
+	if err := s.of.idle(ctx); err != nil {
+		return err
+	}
+	return s.of.clean(ctx)
+}
+
+// under lists the indices of an alias.
+func (ix *Index) under(ctx context.Context, alias string) (names []string, err error) {
+	var have map[string]json.RawMessage
+	err = ix.call(ctx, http.MethodGet, "/_alias/"+alias, nil, &have)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return slices.Sorted(maps.Keys(have)), err
+}
+
+// A search that found an index behind the alias before the switch reads it for some
+// milliseconds after.
+const (
+	idlePause = 100 * time.Millisecond
+	idleTries = 100
+)
+
+// idle waits until nobody searches what was replaced, for ten seconds at most.
+func (ix *Index) idle(ctx context.Context) error {
+	names, err := ix.under(ctx, ix.passages+"-old")
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	for quiet, try := 0, 0; quiet < 2 && try < idleTries; try++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(idlePause):
+		}
+		var out struct {
+			All struct {
+				Total struct {
+					Search struct {
+						Query int64 `json:"query_current"`
+						Fetch int64 `json:"fetch_current"`
+					} `json:"search"`
+				} `json:"total"`
+			} `json:"_all"`
+		}
+		if err := ix.call(ctx, http.MethodGet, "/"+strings.Join(names, ",")+"/_stats/search", nil, &out); err != nil {
+			return err
+		}
+		if quiet++; out.All.Total.Search.Query+out.All.Total.Search.Fetch > 0 {
+			quiet = 0
+		}
+	}
+	return nil
+}
+
+// clean deletes what a switch replaced.
+func (ix *Index) clean(ctx context.Context) error {
+	for _, alias := range []string{ix.passages, ix.nodes, ix.positions} {
+		names, err := ix.under(ctx, alias+"-old")
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			if err := ix.delete(ctx, names...); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
