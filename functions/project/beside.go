@@ -428,7 +428,13 @@ func (b *build) fillStream(ctx context.Context, t task, ticks chan<- struct{}) (
 // say reports how far the phase is.
 func (b *build) say(phase string) {
 	b.said = time.Now()
-	p := RebuildProgress{Phase: phase, Done: min(b.done.Load(), b.of), Of: b.of}
+	p := RebuildProgress{Phase: phase}
+	if phase == phaseFill || phase == phaseVault {
+		p.Done, p.Of = min(b.done.Load(), b.of), b.of
+	}
+	if phase == phaseFill && p.Of == 0 {
+		return // nothing came meanwhile
+	}
 	if took := time.Since(b.begun).Seconds(); took > 0.5 && p.Done > 0 {
 		p.PerSecond = float64(p.Done) / took
 		p.LeftSeconds = int64(float64(p.Of-p.Done)/p.PerSecond + 0.5)
