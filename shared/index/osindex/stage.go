@@ -63,31 +63,44 @@ func (ix *Index) Stage(ctx context.Context, tenant string) (_ index.StagedLexica
 	}
 	s := &staged{Index: &Index{client: ix.client, passages: ix.passages + slot, nodes: ix.nodes + slot, positions: ix.positions + slot}, of: ix, tenant: tenant}
 	// Positions last: where they stand, the others do.
+	anew := false
 	for _, x := range []struct {
 		name    string
 		mapping []byte
 	}{{s.passages, passagesMapping}, {s.nodes, nodesMapping}, {s.positions, positionsMapping}} {
-		err := ix.call(ctx, http.MethodPut, "/"+x.name, json.RawMessage(x.mapping), nil)
-		if err != nil && !exists(err) {
-			return nil, err
-		}
-		if err == nil && x.name != s.positions { // begun anew: positions of a former one say nothing
+		if x.name == s.positions && anew { // positions of a former one say nothing
 			if err := s.delete(ctx, s.positions); err != nil {
 				return nil, err
 			}
 		}
+		body, err := unsearched(x.mapping)
+		if err != nil {
+			return nil, err
+		}
+		err = ix.call(ctx, http.MethodPut, "/"+x.name, body, nil)
+		if err != nil && !exists(err) {
+			return nil, err
+		}
+		anew = anew || err == nil
 	}
-	// Nobody searches it: a refresh every second would be for nothing.
-	return s, s.settings(ctx, "-1")
+	return s, nil
+}
+
+// unsearched is a mapping without a refresh every second, which would be for nothing.
+func unsearched(mapping []byte) (body map[string]any, err error) {
+	if err := json.Unmarshal(mapping, &body); err != nil {
+		return nil, err
+	}
+	if settings, ok := body["settings"].(map[string]any); ok {
+		if ix, ok := settings["index"].(map[string]any); ok {
+			ix["refresh_interval"] = "-1"
+		}
+	}
+	return body, nil
 }
 
 func exists(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "resource_already_exists_exception")
-}
-
-// settings sets the refresh interval; nil is the server's default.
-func (s *staged) settings(ctx context.Context, interval any) error {
-	return s.call(ctx, http.MethodPut, "/"+s.passages+","+s.nodes+","+s.positions+"/_settings", map[string]any{"index": map[string]any{"refresh_interval": interval}}, nil)
 }
 
 func (ix *Index) delete(ctx context.Context, names ...string) error {
@@ -120,10 +133,11 @@ func (s *staged) Switch(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.settings(ctx, nil); err != nil {
+	all := "/" + s.passages + "," + s.nodes + "," + s.positions
+	if err := s.call(ctx, http.MethodPut, all+"/_settings", map[string]any{"index": map[string]any{"refresh_interval": nil}}, nil); err != nil {
 		return err
 	}
-	if err := s.call(ctx, http.MethodPost, "/"+s.passages+","+s.nodes+","+s.positions+"/_refresh", nil, nil); err != nil {
+	if err := s.call(ctx, http.MethodPost, all+"/_refresh", nil, nil); err != nil {
 		return err
 	}
 	var actions []any
@@ -198,18 +212,18 @@ func (ix *Index) idle(ctx context.Context) error {
 
 // clean deletes what a switch replaced.
 func (ix *Index) clean(ctx context.Context) error {
+	var old []string
 	for _, alias := range []string{ix.passages, ix.nodes, ix.positions} {
 		names, err := ix.under(ctx, alias+"-old")
 		if err != nil {
 			return err
 		}
-		if len(names) > 0 {
-			if err := ix.delete(ctx, names...); err != nil {
-				return err
-			}
-		}
+		old = append(old, names...)
 	}
-	return nil
+	if len(old) == 0 {
+		return nil
+	}
+	return ix.delete(ctx, old...)
 }
 
 // copyOthers copies what other tenants have under an alias.

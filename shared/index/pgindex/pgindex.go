@@ -169,6 +169,9 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig, name string) error {
 	}
 	var is int
 	err = tx.QueryRow(ctx, `SELECT version FROM `+ident+`.schema_version`).Scan(&is)
+	if pe, ok := errors.AsType[*pgconn.PgError](err); err != nil && !errors.Is(err, pgx.ErrNoRows) && !(ok && strings.HasPrefix(pe.Code, "42")) {
+		return err // the connection ended: nothing is known of the tables
+	}
 	if err != nil || is != SchemaVersion {
 		return fault.At(fault.Corrupt, "schema "+name, "drop the schema and run `mem rebuild`: the tables are filled from the log, without a model call",
 			"tables of version %d, this program knows %d", is, SchemaVersion)
