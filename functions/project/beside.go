@@ -124,8 +124,9 @@ type build struct {
 	lexical index.StagedLexical
 	// erased is for each project the scrub after which what is staged was read.
 	erased  map[string]int64
-	resumed int64 // segments that a former process had applied
-	waiting atomic.Int64
+	resumed int64        // segments that a former process had applied
+	serving string       // the space that serves
+	waiting atomic.Int64 // streams that wait for vectors of it
 
 	report  func(RebuildProgress)
 	begun   time.Time
@@ -317,6 +318,7 @@ func (b *build) tasks(ctx context.Context) (out []task, err error) {
 	if err != nil {
 		return nil, err
 	}
+	b.serving = spaces[0]
 	err = b.f.each(ctx, func(project, stream string) error {
 		head, err := b.f.cfg.Log.Head(ctx, project, stream)
 		if err != nil {
@@ -342,7 +344,7 @@ func (b *build) tasks(ctx context.Context) (out []task, err error) {
 const fillers = 4
 
 // fill applies what the log holds beyond the staged positions and gives how many segments
-// that were. waiting says then how many streams wait for vectors.
+// that were.
 func (b *build) fill(ctx context.Context) (n int64, err error) {
 	tasks, err := b.tasks(ctx)
 	if err != nil {
@@ -409,7 +411,9 @@ func (b *build) fillStream(ctx context.Context, t task, ticks chan<- struct{}) (
 			return err
 		}
 		if !ready {
-			b.waiting.Add(1)
+			if t.space == b.serving {
+				b.waiting.Add(1)
+			}
 			return nil // its vectors are not written yet
 		}
 		if err := b.to.apply(ctx, batch); err != nil {
@@ -489,7 +493,7 @@ func (b *build) check(ctx context.Context) error {
 		}
 	}
 	if c, ok := b.to.graph.(index.Searchable); ok && b.lexical != nil {
-		want, err := c.Searchable(ctx, tenant, b.f.cfg.Space)
+		want, err := c.Searchable(ctx, tenant, b.serving)
 		if err != nil {
 			return err
 		}

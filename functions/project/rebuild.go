@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -169,14 +170,30 @@ func (f *Function) rebuildVaults(ctx context.Context, projects []string, progres
 	return nil
 }
 
-// rebuildErased rebuilds because something was erased in the projects. One that is under
-// way already looks itself whether it read before, and begins anew.
+// erasedWait is how long rebuildErased waits for the end of another rebuild, erasedPause
+// how often it looks.
+const (
+	erasedWait  = 30 * time.Second
+	erasedPause = time.Second
+)
+
+// rebuildErased rebuilds because something was erased in the projects. Where another
+// rebuild goes on for long it is fault.Unavailable, to be tried again.
 func (f *Function) rebuildErased(ctx context.Context, projects []string) error {
-	_, _, err := f.rebuild(ctx, parts{true, true, true}, projects, nil)
-	if errors.Is(err, errRebuilding) {
-		return nil
+	for begun := time.Now(); ; {
+		_, _, err := f.rebuild(ctx, parts{true, true, true}, projects, nil)
+		if !errors.Is(err, errRebuilding) {
+			return err
+		}
+		if time.Since(begun) > erasedWait {
+			return fault.As(fault.Unavailable, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fault.As(fault.Unavailable, context.Cause(ctx))
+		case <-time.After(erasedPause):
+		}
 	}
-	return err
 }
 
 // maintain gives each index time for what it does over many rows at once.
