@@ -143,10 +143,7 @@ const (
 	rebuildName  = "_rebuild/index"
 )
 
-// errRebuilding is that another rebuild is under way.
-var errRebuilding = errors.New("a rebuild is under way")
-
-// alone runs fn while this process holds the lease.
+// alone runs fn while this process holds the lease; fault.Conflict where another does.
 func (f *Function) alone(ctx context.Context, fn func(context.Context) error) (err error) {
 	lease, err := f.cfg.Log.Acquire(ctx, f.cfg.Tenant+"/"+rebuildName, rebuildLease)
 	if errors.Is(err, eventlog.ErrHeld) {
@@ -154,8 +151,7 @@ func (f *Function) alone(ctx context.Context, fn func(context.Context) error) (e
 		if e, ok := errors.AsType[*fault.Error](err); ok {
 			who = e.Msg
 		}
-		return &fault.Error{Kind: fault.Conflict, Where: "rebuild", Msg: "another one is under way, " + who,
-			Hint: "wait for its end; one that was killed on another machine is free after a minute", Err: errRebuilding}
+		return fault.At(fault.Conflict, "", "wait for its end; one that was killed on another machine is free after a minute", "another one is under way, %s", who)
 	}
 	if err != nil {
 		return err
@@ -172,7 +168,7 @@ func (f *Function) alone(ctx context.Context, fn func(context.Context) error) (e
 				return
 			case <-t.C:
 				if err := lease.Renew(ctx); errors.Is(err, eventlog.ErrHeld) {
-					stop(fault.At(fault.Conflict, "rebuild", "run it again", "it was taken over by another process"))
+					stop(fault.At(fault.Conflict, "", "run it again", "it was taken over by another process"))
 					return
 				}
 			}

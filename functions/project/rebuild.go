@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -182,7 +181,7 @@ const (
 func (f *Function) rebuildErased(ctx context.Context, projects []string) error {
 	for begun := time.Now(); ; {
 		_, _, err := f.rebuild(ctx, parts{true, true, true}, projects, nil)
-		if !errors.Is(err, errRebuilding) {
+		if !fault.Is(err, fault.Conflict) {
 			return err
 		}
 		if time.Since(begun) > erasedWait {
