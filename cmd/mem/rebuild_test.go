@@ -247,9 +247,9 @@ func TestRebuildServes(t *testing.T) {
 	s.proved(want)
 
 	// Killed in the middle of one it serves on, and the next rebuild ends.
-	for i := range 3 {
+	for i := range 2 {
 		go s.mem("rebuild")
-		time.Sleep(time.Duration(20+40*i) * time.Millisecond)
+		time.Sleep(time.Duration(30+60*i) * time.Millisecond)
 		s.kill()
 		s = start(t, dir)
 		sameHashes(t, "killed while it was rebuilt", want, s.verify())

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -127,6 +128,9 @@ type build struct {
 	resumed int64        // segments that a former process had applied
 	serving string       // the space that serves
 	waiting atomic.Int64 // streams that wait for vectors of it
+
+	mu sync.Mutex
+	at map[[3]string]int64 // positions by project, stream, space, once they were asked for
 
 	report  func(RebuildProgress)
 	begun   time.Time
@@ -299,6 +303,7 @@ func (b *build) close() (err error) {
 }
 
 func (b *build) drop(ctx context.Context) (err error) {
+	b.at = nil
 	if b.graph != nil {
 		err = b.graph.Drop(ctx)
 	}
@@ -325,7 +330,7 @@ func (b *build) tasks(ctx context.Context) (out []task, err error) {
 			in = []string{""}
 		}
 		for _, space := range in {
-			at, err := b.to.applied(ctx, b.f.cfg.Tenant, project, stream, space)
+			at, err := b.position(ctx, project, stream, space)
 			if err != nil {
 				return err
 			}
@@ -334,6 +339,31 @@ func (b *build) tasks(ctx context.Context) (out []task, err error) {
 		return nil
 	})
 	return out, err
+}
+
+// position is how far a stream is in a space. Nobody else writes to what is staged, so
+// that each is asked for once.
+func (b *build) position(ctx context.Context, project, stream, space string) (int64, error) {
+	b.mu.Lock()
+	at, ok := b.at[[3]string{project, stream, space}]
+	b.mu.Unlock()
+	if ok {
+		return at, nil
+	}
+	at, err := b.to.applied(ctx, b.f.cfg.Tenant, project, stream, space)
+	if err == nil {
+		b.moved(project, stream, space, at)
+	}
+	return at, err
+}
+
+func (b *build) moved(project, stream, space string, to int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at == nil {
+		b.at = map[[3]string]int64{}
+	}
+	b.at[[3]string{project, stream, space}] = to
 }
 
 // fillers is how many streams are read and applied at once.
@@ -415,6 +445,7 @@ func (b *build) fillStream(ctx context.Context, t task, ticks chan<- struct{}) (
 		if err := b.to.apply(ctx, batch); err != nil {
 			return err
 		}
+		b.moved(t.project, t.stream, t.space, batch.Seq)
 		b.applied.Add(1)
 		b.done.Add(1)
 		select {

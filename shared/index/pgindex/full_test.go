@@ -26,7 +26,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Mkdir(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", disk).CombinedOutput(); err != nil {
+	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be mounted here: %v %s", err, out)
 	}
 	t.Cleanup(func() {
