@@ -34,22 +34,48 @@ func (f *Function) compareVaults(ctx context.Context, b *build, c *Comparison) e
 	return nil
 }
 
+// compareTries bounds how often a project is compared anew because its log went on.
+const compareTries = 5
+
 func (f *Function) compareVault(ctx context.Context, project string, c *Comparison) (err error) {
 	defer fault.Wrap(&err, "vault of %s", project)
-	// Pages of an older state of the log are no difference: they are written first.
-	state, err := f.vault.State(ctx, project)
-	if err != nil {
-		return err
-	}
-	marker, err := f.readVault(ctx, project)
-	if err != nil {
-		return err
-	}
-	if marker.Key != state.Key() {
-		if err := f.writeVault(ctx, project, false); err != nil {
+	for range compareTries {
+		// Pages of an older state of the log are no difference: they are written first.
+		current, err := f.vaultCurrent(ctx, project)
+		if err == nil && !current {
+			err = f.writeVault(ctx, project, false)
+		}
+		if err != nil {
 			return err
 		}
+		next := Comparison{Pages: c.Pages, Differences: slices.Clone(c.Differences), Omitted: c.Omitted}
+		if err := f.comparePages(ctx, project, &next); err != nil {
+			return err
+		}
+		if current, err = f.vaultCurrent(ctx, project); err != nil {
+			return err
+		}
+		if current || len(next.Differences) == len(c.Differences) {
+			c.Pages, c.Differences, c.Omitted = next.Pages, next.Differences, next.Omitted
+			return nil
+		}
 	}
+	return fault.At(fault.Unavailable, "", "run it again when less is being learned", "the log went on %d times while its pages were compared", compareTries)
+}
+
+// vaultCurrent reports whether the pages in the bucket say they are of the log as it is.
+func (f *Function) vaultCurrent(ctx context.Context, project string) (bool, error) {
+	f.vaultMu.Lock()
+	defer f.vaultMu.Unlock()
+	state, err := f.vault.State(ctx, project)
+	if err != nil {
+		return false, err
+	}
+	marker, err := f.readVault(ctx, project)
+	return marker.Key == state.Key(), err
+}
+
+func (f *Function) comparePages(ctx context.Context, project string, c *Comparison) error {
 	f.vaultMu.Lock()
 	defer f.vaultMu.Unlock()
 	m, err := vault.NewReader(f.cfg.Log, f.cfg.Catalog).Load(ctx, project) // nothing that was folded before
