@@ -126,6 +126,7 @@ type build struct {
 	// erased is for each project the scrub after which what is staged was read.
 	erased  map[string]int64
 	resumed int64        // segments that a former process had applied
+	live    []string     // spaces when it began
 	serving string       // the space that serves
 	waiting atomic.Int64 // streams that wait for vectors of it
 
@@ -277,8 +278,17 @@ func (b *build) usable(ctx context.Context) (bool, error) {
 	return same || b.resumed == 0, nil
 }
 
-// current reports whether nothing was erased since the log was read.
+// current reports whether nothing was erased since the log was read, and no space dropped.
 func (b *build) current(ctx context.Context) (bool, error) {
+	spaces, err := b.f.spaces(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range b.live {
+		if !slices.Contains(spaces, s) {
+			return false, nil
+		}
+	}
 	projects, err := b.f.cfg.Log.Projects(ctx)
 	if err != nil {
 		return false, err
@@ -303,7 +313,7 @@ func (b *build) close() (err error) {
 }
 
 func (b *build) drop(ctx context.Context) (err error) {
-	b.at = nil
+	b.at, b.live = nil, nil
 	if b.graph != nil {
 		err = b.graph.Drop(ctx)
 	}
@@ -320,6 +330,9 @@ func (b *build) tasks(ctx context.Context) (out []task, err error) {
 		return nil, err
 	}
 	b.serving = spaces[0]
+	if b.live == nil {
+		b.live = spaces
+	}
 	err = b.f.each(ctx, func(project, stream string) error {
 		head, err := b.f.cfg.Log.Head(ctx, project, stream)
 		if err != nil {
