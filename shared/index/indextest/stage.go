@@ -485,6 +485,9 @@ func RunLexicalStages(t *testing.T, open func(t *testing.T) index.Lexical) {
 		}
 		next = stage(t, s)
 		wantPosition(t, next, Project, "q@1", 2)
+		if got := state(t, next, Tenant); got != "4 ninety:0 seven:2 nightly:1" {
+			t.Errorf("gone on with: %q", got)
+		}
 		wantPosition(t, next, "other", "q@2", 0)
 		if err := next.Drop(t.Context()); err != nil {
 			t.Fatal(err)

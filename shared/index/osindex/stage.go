@@ -83,6 +83,7 @@ func (ix *Index) Stage(ctx context.Context, tenant string) (_ index.StagedLexica
 		}
 		anew = anew || err == nil
 	}
+	s.dirty.Store(true) // what a former process applied was never refreshed
 	return s, nil
 }
 
