@@ -18,7 +18,7 @@ import (
 )
 
 // This file builds a tenant's tables beside those that serve, in a schema of their own,
-// <schema>_stage_<8 hex of the tenant's sha256>. Switch drops the serving tables and moves
+// <schema>_stage_<8 hex of the sha256 of schema/tenant>. Switch drops the serving tables and moves
 // the staged ones into their place, in one transaction. Numbers of spaces come from the
 // serving schema, so that no table has to be renamed.
 
@@ -44,7 +44,7 @@ type staged struct {
 }
 
 func stageSchema(schema, tenant string) string {
-	return schema[:min(len(schema), 48)] + "_stage_" + string(memory.SumString(tenant)[:8]) // a name has at most 63 bytes
+	return schema[:min(len(schema), 48)] + "_stage_" + string(memory.SumString(schema + "/" + tenant)[:8]) // a name has at most 63 bytes
 }
 
 // Stage implements index.GraphStager.
