@@ -130,6 +130,7 @@ func (s *staged) Switch(ctx context.Context) (err error) {
 	ix.mu.Lock()
 	clear(ix.spaces) // they are rows of the old file
 	ix.mu.Unlock()
+	ix.cache.changed() // likewise
 	return errors.Join(fault.As(fault.Unavailable, err), ix.reopen(context.WithoutCancel(ctx)))
 }
 
