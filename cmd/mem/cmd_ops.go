@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,7 +20,7 @@ import (
 )
 
 func (a *app) cmdVerify() *cobra.Command {
-	var filter bool
+	var filter, rebuild bool
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the whole log and the indexes, and print their hashes",
@@ -27,7 +28,12 @@ func (a *app) cmdVerify() *cobra.Command {
 
 --derived-filter checks besides that nothing which Mneme gave out is evidence: not in
 the log, and not if every memory, synthesis, skill and draft came back as a file, a
-message, a tool's result or a paste. It writes nothing and calls no model.`,
+message, a tool's result or a paste. It writes nothing and calls no model.
+
+--rebuild proves besides that a rebuild gives what serves: every index is built anew
+from the log beside the serving one, the two are compared by hash, counts and passages,
+every page of the vault byte by byte, and the new ones are dropped. What differs is named
+by project, stream and node.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := a.client()
@@ -36,7 +42,15 @@ message, a tool's result or a paste. It writes nothing and calls no model.`,
 			}
 			m := a.meter("verify", -1, false)
 			var v project.Verified
-			err = cl.long(c.Context(), http.MethodGet, "/memory/verify", nil, func(p json.RawMessage) { m.add(1) }, &v)
+			path := "/memory/verify"
+			if rebuild {
+				path += "?rebuild=true"
+			}
+			err = cl.long(c.Context(), http.MethodGet, path, nil, func(p json.RawMessage) {
+				if !m.rebuild(p) {
+					m.add(1)
+				}
+			}, &v)
 			m.done()
 			if err != nil {
 				return err
@@ -63,6 +77,9 @@ message, a tool's result or a paste. It writes nothing and calls no model.`,
 				if n := v.Counts["without_vector"]; n > 0 {
 					fmt.Fprintf(a.out, "%d passages have no vector, as a model had none for them: they are found by their words alone\n", n)
 				}
+				if v.Rebuild != nil {
+					a.printComparison(v.Rebuild)
+				}
 				if d != nil {
 					a.printDerivedFilter(d)
 				}
@@ -77,7 +94,24 @@ message, a tool's result or a paste. It writes nothing and calls no model.`,
 		},
 	}
 	c.Flags().BoolVar(&filter, "derived-filter", false, "check too that nothing which Mneme gave out is evidence")
+	c.Flags().BoolVar(&rebuild, "rebuild", false, "build every index anew beside the serving one, and compare")
 	return c
+}
+
+// printComparison prints what a rebuild beside the serving indexes showed.
+func (a *app) printComparison(c *project.Comparison) {
+	for _, d := range c.Differences {
+		fmt.Fprintln(a.out, "difference:", d)
+	}
+	if c.Omitted > 0 {
+		fmt.Fprintf(a.out, "difference: and %d more\n", c.Omitted)
+	}
+	is := "equal"
+	if !c.OK {
+		is = "not equal"
+	}
+	fmt.Fprintf(a.out, "rebuilt     %s, %s: %d nodes, %d passages, %d vectors, %d passages by words, %d pages byte by byte; %d segments, %d policy calls, %d model calls\n",
+		c.IndexHash, is, c.Index.Nodes, c.Index.Passages, c.Index.Vectors, c.LexicalPassages, c.Pages, c.Segments, c.PolicyCalls, c.ModelCalls)
 }
 
 // derivedFilter asks of the project that is named, or of all.
@@ -128,24 +162,27 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 func (a *app) cmdRebuild() *cobra.Command {
-	fromLog := true
+	fromLog, only := true, ""
 	c := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Drop every index and fill it again from the log, with no model call",
-		Args:  cobra.NoArgs,
+		Short: "Build every index anew from the log, with no model call, while the old one serves",
+		Long: `Build every index anew from the log, with no model call, while the old one serves.
+
+Each is built beside the one that serves, checked, and switched in one step: a query sees
+all of the old or all of the new. One that was interrupted goes on where it was. While one
+runs, another is refused.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if !fromLog {
+				return usageError{errors.New("the log is the only source there is")}
+			}
 			cl, err := a.client()
 			if err != nil {
 				return err
 			}
 			m := a.meter("rebuild", -1, false)
 			var out project.Rebuilt
-			err = cl.long(c.Context(), http.MethodPost, "/memory/rebuild", nil, func(p json.RawMessage) {
-				var s struct{ Done, Of int64 }
-				if json.Unmarshal(p, &s) == nil {
-					m.set(s.Done, s.Of)
-				}
-			}, &out)
+			err = cl.long(c.Context(), http.MethodPost, "/memory/rebuild"+queryString("only", only), nil, func(p json.RawMessage) { m.rebuild(p) }, &out)
 			m.done()
 			if err != nil {
 				return err
@@ -153,11 +190,18 @@ func (a *app) cmdRebuild() *cobra.Command {
 			if a.json {
 				return a.printJSON(out)
 			}
-			fmt.Fprintf(a.out, "index_hash  %s\n%d nodes, %d passages, %d policy calls, %d model calls\n", out.IndexHash, out.Nodes, out.Passages, out.PolicyCalls, out.ModelCalls)
+			if out.IndexHash != "" {
+				fmt.Fprintf(a.out, "index_hash  %s\n", out.IndexHash)
+			}
+			fmt.Fprintf(a.out, "%d nodes, %d passages, %d policy calls, %d model calls\n", out.Nodes, out.Passages, out.PolicyCalls, out.ModelCalls)
+			if out.Resumed > 0 {
+				fmt.Fprintf(a.out, "went on after %d segments of an interrupted rebuild\n", out.Resumed)
+			}
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&fromLog, "from-log", true, "the log is the only source there is")
+	c.Flags().StringVar(&only, "only", "", "rebuild one alone: sqlite or pg, bleve or os, vault")
 	return c
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -42,6 +43,25 @@ func (m *meter) set(n, of int64) {
 		m.bar.ChangeMax64(of)
 		_ = m.bar.Set64(n)
 	}
+}
+
+// rebuild shows a line of a rebuild's progress; false where p is none. The bar itself says
+// how fast it goes and how long it will take.
+func (m *meter) rebuild(p json.RawMessage) bool {
+	var s struct {
+		Phase string
+		Done  int64
+		Of    int64
+	}
+	if json.Unmarshal(p, &s) != nil || s.Phase == "" {
+		return false
+	}
+	if m.bar != nil {
+		if m.bar.Describe("rebuild: " + s.Phase); s.Of > 0 {
+			m.set(s.Done, s.Of)
+		}
+	}
+	return true
 }
 
 func (m *meter) reader(r io.Reader) io.Reader {

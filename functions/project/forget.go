@@ -26,6 +26,13 @@ func (f *Function) Purge(ctx context.Context) error {
 	return nil
 }
 
+// purge is Purge while nothing is applied.
+func (f *Function) purge(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Purge(ctx)
+}
+
 // Cleaned brings indexes, exports and pages of a project to what the log says, and takes
 // what was deleted out of the indexes' files. The events ask for the exports anew.
 func (f *Function) Cleaned(ctx context.Context, project string) ([]ce.Event, error) {

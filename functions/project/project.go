@@ -156,12 +156,10 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if err := f.rebuild(ctx, []string{d.Project}, nil); err != nil {
+		if err := f.rebuildErased(ctx, []string{d.Project}); err != nil {
 			return nil, err
 		}
-		return es, f.Purge(ctx) // what asks for it has erased something
+		return es, f.purge(ctx) // what asks for it has erased something
 	case event.ExportRequested:
 		return f.exported(ctx, e)
 	case event.SweepRequested:
@@ -313,7 +311,8 @@ func (f *Function) gone(ctx context.Context, project, stream string) (*projectio
 	return g, nil
 }
 
-// batch builds the rows of one segment in a space; false when its vectors are missing.
+// batch builds the rows of one segment in a space, "" for raw rows; false when its vectors
+// are missing.
 func (f *Function) batch(ctx context.Context, seg *eventlog.Segment, gone *projection.Gone, in string) (index.Batch, bool, error) {
 	h := &seg.Header
 	b := index.Batch{Tenant: h.Tenant, Project: h.Project, Stream: h.Stream, Space: in, Seq: h.Seq}
@@ -429,15 +428,9 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range stale {
-		f.mu.Lock()
-		err := f.rebuild(ctx, []string{p}, nil)
-		if err == nil {
-			err = f.Purge(ctx)
-		}
-		f.mu.Unlock()
-		if err != nil && first == nil {
-			first = err
+	if len(stale) > 0 {
+		if first = f.rebuildErased(ctx, stale); first == nil {
+			first = f.purge(ctx)
 		}
 	}
 	err = f.each(ctx, func(project, stream string) error {

@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -12,29 +13,55 @@ import (
 
 // Rebuilt is what a rebuild did.
 type Rebuilt struct {
-	IndexHash   memory.SHA `json:"index_hash"`
+	Only        string     `json:"only,omitempty"`       // what alone was rebuilt
+	IndexHash   memory.SHA `json:"index_hash,omitempty"` // where the graph was rebuilt
 	Nodes       int64      `json:"nodes"`
 	Passages    int64      `json:"passages"`
-	PolicyCalls int64      `json:"policy_calls"` // made meanwhile in this process: 0, as the log holds every decision
-	ModelCalls  int64      `json:"model_calls"`  // likewise: the log holds every vector
+	Segments    int64      `json:"segments"`          // applied by this rebuild, each once a space
+	Resumed     int64      `json:"resumed,omitempty"` // that an interrupted one had applied
+	PolicyCalls int64      `json:"policy_calls"`      // made meanwhile in this process: 0, as the log holds every decision
+	ModelCalls  int64      `json:"model_calls"`       // likewise: the log holds every vector
 }
 
-// Rebuild drops every row of the tenant and fills both indexes again from the
-// log. progress is called with the streams done and their number.
+// Rebuild builds every index anew from the log, beside the one that serves, and puts it in
+// its place; then every page of the vault. progress is called with the segments done and
+// their number.
 func (f *Function) Rebuild(ctx context.Context, progress func(done, of int)) (Rebuilt, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	policy, model := f.calls()
-	projects, err := f.cfg.Log.Projects(ctx)
+	return f.RebuildOnly(ctx, "", func(p RebuildProgress) {
+		if progress != nil && p.Phase == phaseFill {
+			progress(int(p.Done), int(p.Of))
+		}
+	})
+}
+
+// RebuildOnly is Rebuild of one part: an index by its name, or the vault. "" is all. While
+// another rebuild is under way it is fault.Conflict; one that was interrupted goes on where
+// it was.
+func (f *Function) RebuildOnly(ctx context.Context, only string, progress func(RebuildProgress)) (out Rebuilt, err error) {
+	what, err := f.partsOf(only)
 	if err != nil {
 		return Rebuilt{}, err
 	}
-	if err := f.rebuild(ctx, projects, progress); err != nil {
+	policy, model := f.calls()
+	out.Only = only
+	if out.Resumed, out.Segments, err = f.rebuild(ctx, what, nil, progress); err != nil {
 		return Rebuilt{}, err
 	}
-	hash, counts, err := f.cfg.Graph.Hash(ctx, f.cfg.Tenant)
+	switch {
+	case what.graph:
+		var c index.Counts
+		if out.IndexHash, c, err = f.cfg.Graph.Hash(ctx, f.cfg.Tenant); err != nil {
+			return Rebuilt{}, err
+		}
+		out.Nodes, out.Passages = c.Nodes, c.Passages
+	case what.lexical:
+		if out.Passages, err = f.cfg.Lexical.Passages(ctx, f.cfg.Tenant); err != nil {
+			return Rebuilt{}, err
+		}
+	}
 	p, m := f.calls()
-	return Rebuilt{IndexHash: hash, Nodes: counts.Nodes, Passages: counts.Passages, PolicyCalls: p - policy, ModelCalls: m - model}, err
+	out.PolicyCalls, out.ModelCalls = p-policy, m-model
+	return out, nil
 }
 
 func (f *Function) calls() (policy, model int64) {
@@ -89,59 +116,83 @@ func (f *Function) stale(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// built notes that the rows of a project are no older than its scrub n.
-func (f *Function) built(ctx context.Context, project string, n int64) error {
-	for seq := int64(1); seq <= n; seq++ { // positions have no gap
-		b := index.Batch{Tenant: f.cfg.Tenant, Project: project, Stream: scrubStream, Seq: seq}
-		if err := f.cfg.Graph.Apply(ctx, b); err != nil {
-			return err
-		}
-		if err := f.cfg.Lexical.Apply(ctx, b); err != nil {
+// builtIn notes in indexes that the rows of a project are no older than its scrub n.
+func (f *Function) builtIn(ctx context.Context, in pair, project string, n int64) error {
+	at, err := in.applied(ctx, f.cfg.Tenant, project, scrubStream, "")
+	if err != nil {
+		return err
+	}
+	for seq := at + 1; seq <= n; seq++ { // positions have no gap
+		if err := in.apply(ctx, index.Batch{Tenant: f.cfg.Tenant, Project: project, Stream: scrubStream, Seq: seq}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *Function) rebuild(ctx context.Context, projects []string, progress func(done, of int)) (err error) {
+// rebuild is a rebuild of the tenant's indexes, and of the pages of the projects; of all
+// where projects is nil. It gives how many segments an interrupted one had applied, and how
+// many this one.
+func (f *Function) rebuild(ctx context.Context, what parts, projects []string, progress func(RebuildProgress)) (resumed, applied int64, err error) {
 	defer fault.Wrap(&err, "rebuild")
-	var work [][2]string
-	scrubs := map[string]int64{}
-	for _, p := range projects {
-		if scrubs[p], err = f.scrubs(ctx, p); err != nil {
-			return err
+	err = f.alone(ctx, func(ctx context.Context) error {
+		if what.graph || what.lexical {
+			if resumed, applied, err = f.beside(ctx, what, progress); err != nil {
+				return err
+			}
+			if err := f.after(ctx, what); err != nil {
+				return err
+			}
 		}
-		streams, err := f.streams(ctx, p)
-		if err != nil {
-			return err
+		if what.vault {
+			return f.rebuildVaults(ctx, projects, progress)
 		}
-		for _, s := range streams {
-			work = append(work, [2]string{p, s})
-		}
-		if err := f.cfg.Graph.Wipe(ctx, f.cfg.Tenant, p); err != nil {
-			return err
-		}
-		if err := f.cfg.Lexical.Wipe(ctx, f.cfg.Tenant, p); err != nil {
+		return nil
+	})
+	return resumed, applied, err
+}
+
+func (f *Function) rebuildVaults(ctx context.Context, projects []string, progress func(RebuildProgress)) (err error) {
+	if projects == nil {
+		if projects, err = f.cfg.Log.Projects(ctx); err != nil {
 			return err
 		}
 	}
-	for i, w := range work {
+	for i, p := range projects {
 		if progress != nil {
-			progress(i, len(work))
-		}
-		if _, err := f.catchUp(ctx, w[0], w[1]); err != nil {
-			return err
-		}
-	}
-	for _, p := range projects {
-		if err := f.built(ctx, p, scrubs[p]); err != nil {
-			return err
+			progress(RebuildProgress{Phase: phaseVault, Done: int64(i), Of: int64(len(projects))})
 		}
 		if err := f.writeVault(ctx, p, true); err != nil && !f.beyond(ctx, p, err) {
 			return err
 		}
 	}
-	return f.maintain(ctx)
+	return nil
+}
+
+// erasedWait is how long rebuildErased waits for the end of another rebuild, erasedPause
+// how often it looks.
+const (
+	erasedWait  = 30 * time.Second
+	erasedPause = time.Second
+)
+
+// rebuildErased rebuilds because something was erased in the projects. Where another
+// rebuild goes on for long it is fault.Unavailable, to be tried again.
+func (f *Function) rebuildErased(ctx context.Context, projects []string) error {
+	for begun := time.Now(); ; {
+		_, _, err := f.rebuild(ctx, parts{true, true, true}, projects, nil)
+		if !fault.Is(err, fault.Conflict) {
+			return err
+		}
+		if time.Since(begun) > erasedWait {
+			return fault.As(fault.Unavailable, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fault.As(fault.Unavailable, context.Cause(ctx))
+		case <-time.After(erasedPause):
+		}
+	}
 }
 
 // maintain gives each index time for what it does over many rows at once.
@@ -166,6 +217,7 @@ type Verified struct {
 	Counts    map[string]int        `json:"counts"`
 	Lexical   int64                 `json:"lexical_passages"`
 	Index     index.Counts          `json:"index"`
+	Rebuild   *Comparison           `json:"rebuild,omitempty"` // where it was asked for
 }
 
 // Verify checks the whole log and the rows of the indexes.
@@ -205,12 +257,18 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	f.exportRoutes(mux)
 	mux.HandleFunc("POST /memory/rebuild", func(w http.ResponseWriter, r *http.Request) {
 		s := serve.NewProgress(w, r)
-		out, err := f.Rebuild(r.Context(), func(done, of int) { s.Line(map[string]int{"done": done, "of": of}) })
+		out, err := f.RebuildOnly(r.Context(), r.URL.Query().Get("only"), func(p RebuildProgress) { s.Line(p) })
 		s.End(out, err)
 	})
 	mux.HandleFunc("GET /memory/verify", func(w http.ResponseWriter, r *http.Request) {
 		s := serve.NewProgress(w, r)
 		out, err := f.Verify(r.Context(), func(done int) { s.Line(map[string]int{"done": done}) })
+		if err == nil && r.URL.Query().Get("rebuild") == "true" {
+			var c Comparison
+			if c, err = f.Compare(r.Context(), func(p RebuildProgress) { s.Line(p) }); err == nil {
+				out.Rebuild, out.OK = &c, out.OK && c.OK
+			}
+		}
 		s.End(out, err)
 	})
 }

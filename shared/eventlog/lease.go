@@ -40,6 +40,7 @@ type leaseRecord struct {
 	Folder string       `json:"folder,omitempty"` // data folder of the writer, see WithFolder
 	Nonce  string       `json:"nonce"`            // one Acquire; tells an own lost answer
 	Until  time.Time    `json:"until"`            // UTC, store's clock; zero when released
+	Since  time.Time    `json:"since,omitzero"`   // UTC, store's clock, of the acquisition
 }
 
 const typeLease = "lease"
@@ -76,8 +77,13 @@ func (l *Log) Acquire(ctx context.Context, name string, ttl time.Duration) (_ *L
 			return nil, err
 		}
 		if left := old.Until.Sub(now); etag != "" && left > 0 && old.Nonce != x.rec.Nonce && !l.earlier(old) {
-			return nil, held(left, old.Writer)
+			by := old.Writer
+			if !old.Since.IsZero() {
+				by += " since " + old.Since.UTC().Format(time.RFC3339)
+			}
+			return nil, held(left, by)
 		}
+		x.rec.Since = now.UTC()
 		err = x.write(ctx, now, etag)
 		if err == nil {
 			return x, nil

@@ -13,8 +13,10 @@
 // Format: <root>/version holds FormatVersion. <root>/<tenant>/<project>/mem is
 // the scorch index of levels L0 to L2, …/raw that of level raw. One index a
 // project: statistics of texts that a caller may not see never touch a score,
-// and wiping a project removes a folder. Internal keys: "applied/<stream>\n<space>"
-// (decimal), "head/<stream>" (decimal, the greatest of these), "tokens" (decimal, words of all passages) and "stands/<stream>" (8 bytes
+// and wiping a project removes a folder. <root>/.stage/<tenant> is an index that is built
+// beside (see stage.go). Internal keys: "applied/<stream>\n<space>"
+// (decimal), "head/<stream>" (decimal, the greatest of these), "tokens" (decimal, words of
+// all passages) and "stands/<stream>" (8 bytes
 // seq, then 32 bytes a node: what a replacing batch of the stream put in).
 package bleveindex
 
@@ -75,6 +77,9 @@ func Open(_ context.Context, root string) (ix *Index, err error) {
 	case strings.TrimSpace(string(have)) != FormatVersion:
 		return nil, fault.At(fault.Corrupt, path, "remove the folder and run `mem rebuild`: the index is rebuilt from the log, without a model call",
 			"lexical index version %q, this program knows %s", strings.TrimSpace(string(have)), FormatVersion)
+	}
+	if err := settle(root); err != nil {
+		return nil, fault.As(fault.Unavailable, err)
 	}
 	return &Index{root: root, queue: bleve.NewAnalysisQueue(1), stems: newStemmer(), shards: map[shardKey]*shard{}}, nil
 }
@@ -166,12 +171,12 @@ func (ix *Index) Passages(_ context.Context, tenant string) (n int64, err error)
 	if !memory.ValidName(tenant) {
 		return 0, nil
 	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
 	projects, err := os.ReadDir(filepath.Join(ix.root, tenant))
 	if err != nil && !os.IsNotExist(err) {
 		return 0, fault.As(fault.Unavailable, err)
 	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
 	for _, p := range projects {
 		for _, raw := range []bool{false, true} {
 			s, err := ix.shard(shardKey{tenant, p.Name(), raw}, false)

@@ -29,6 +29,7 @@ type Lexical struct {
 	nodes   map[memory.SHA]index.Node
 	current map[memory.SHA]bool // of memories: index.Succession
 	applied map[position]int64
+	staged  map[string]*Lexical // by tenant
 }
 
 var _ index.Lexical = (*Lexical)(nil)

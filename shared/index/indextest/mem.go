@@ -34,6 +34,7 @@ type Graph struct {
 	vectors map[vectorKey][]float32
 	dims    map[string]int // by tenant and space
 	applied map[position]int64
+	staged  map[string]*Graph // by tenant
 }
 
 type edge struct {

@@ -38,9 +38,7 @@ func fresh(t testing.TB) osindex.Config {
 	}
 	c := osindex.Config{URLs: []string{url}, Prefix: "test-" + hex.EncodeToString(b)}
 	t.Cleanup(func() {
-		for _, name := range []string{"-passages-v1", "-nodes-v1", "-positions-v1"} {
-			request(t, http.MethodDelete, url+"/"+c.Prefix+name, "")
-		}
+		request(t, http.MethodDelete, url+"/"+c.Prefix+"-*", "") // staged ones have longer names
 	})
 	return c
 }

@@ -8,7 +8,7 @@
 //
 // Format: three indices behind the aliases <prefix>-passages, <prefix>-nodes and
 // <prefix>-positions, of the mappings in the files of those names, the version of all in
-// the name. A node keeps the passages of its first statement, whose date is in their text:
+// the name, and after a rebuild a tenant and a letter (stage.go). A node keeps the passages of its first statement, whose date is in their text:
 //
 //	mneme-passages-v1  _id: passage id   {"content":"2026-01-31 user: …","codes":["TS2322"],"tenant":…,"node":"<64 hex>","at":[nanoseconds],"said":[{"at":…,"source":…}],"row":{…}}
 //	mneme-nodes-v1     _id: node id      {"tenant":…,"passages":["<64 hex>"]}
@@ -114,7 +114,10 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 		return nil, fault.New(fault.Invalid, "the client cannot be made: %v", err)
 	}
 	ix := &Index{client: client, passages: c.Prefix + "-passages", nodes: c.Prefix + "-nodes", positions: c.Prefix + "-positions"}
-	return ix, ix.ensureAll(ctx)
+	if err := ix.ensureAll(ctx); err != nil {
+		return ix, err
+	}
+	return ix, ix.clean(ctx)
 }
 
 func (ix *Index) ensureAll(ctx context.Context) error {

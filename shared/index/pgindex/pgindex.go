@@ -62,6 +62,7 @@ var schema string
 type Index struct {
 	pool   *pgxpool.Pool
 	conn   *pgx.ConnConfig // for migrate
+	url    string          // for Stage
 	schema string
 	exact  int64
 }
@@ -75,6 +76,12 @@ var (
 // SchemaVersion is fault.Corrupt with the command that cures it.
 func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	defer fault.Wrap(&err, "pgindex.Open")
+	return openPool(ctx, c, false)
+}
+
+// openPool opens; staged tables need not survive a crash of the server to the last batch,
+// as their position goes with it.
+func openPool(ctx context.Context, c Config, staged bool) (*Index, error) {
 	pc, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		// pgx masks a password that it found; one that it did not find must not be shown.
@@ -88,6 +95,9 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	delete(pc.ConnConfig.RuntimeParams, "search_path")
 	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
 		pc.ConnConfig.RuntimeParams["application_name"] = "mneme"
+	}
+	if staged {
+		pc.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
 	}
 	if err := migrate(ctx, pc.ConnConfig, c.Schema); err != nil {
 		return nil, stored(err)
@@ -105,7 +115,7 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	if err != nil {
 		return nil, stored(err)
 	}
-	return &Index{pool: pool, conn: pc.ConnConfig.Copy(), schema: c.Schema, exact: ExactScope}, nil
+	return &Index{pool: pool, conn: pc.ConnConfig.Copy(), url: c.URL, schema: c.Schema, exact: ExactScope}, nil
 }
 
 // migrations is the advisory lock under which tables and spaces are made.
@@ -159,6 +169,9 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig, name string) error {
 	}
 	var is int
 	err = tx.QueryRow(ctx, `SELECT version FROM `+ident+`.schema_version`).Scan(&is)
+	if pe, ok := errors.AsType[*pgconn.PgError](err); err != nil && !errors.Is(err, pgx.ErrNoRows) && !(ok && strings.HasPrefix(pe.Code, "42")) {
+		return err // the connection ended: nothing is known of the tables
+	}
 	if err != nil || is != SchemaVersion {
 		return fault.At(fault.Corrupt, "schema "+name, "drop the schema and run `mem rebuild`: the tables are filled from the log, without a model call",
 			"tables of version %d, this program knows %d", is, SchemaVersion)

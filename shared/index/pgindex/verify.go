@@ -32,33 +32,8 @@ func (ix *Index) Hash(ctx context.Context, tenant string) (sum memory.SHA, c ind
 	defer fault.Wrap(&err, "pgindex.Hash(%s)", tenant)
 	h := sha256.New()
 	err = ix.snapshot(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT n.sha256, n.project, n.stream, n.level, n.text_sha256,
-				(SELECT array_agg(o.span) FROM memory_occurrence o WHERE o.node = n.sha256 AND o.span <> ''),
-				(SELECT array_agg(e.parent_sha) FROM memory_edge e WHERE e.child_sha = n.sha256 AND e.kind = 0),
-				(SELECT array_agg(e.parent_sha) FROM memory_edge e WHERE e.child_sha = n.sha256 AND e.kind = 1),
-				(SELECT array_agg(p.sha256 ORDER BY p.n) FROM memory_passage p WHERE p.node = n.sha256)
-			FROM memory_node n WHERE n.tenant = $1 ORDER BY n.sha256`, tenant)
-		if err != nil {
-			return err
-		}
-		var id, textSHA []byte
-		var spans []string
-		var parents, replaced, passages [][]byte
-		n := index.Node{Tenant: tenant}
-		_, err = pgx.ForEachRow(rows, []any{&id, &n.Project, &n.Stream, &n.Level, &textSHA, &spans, &parents, &replaced, &passages}, func() error {
-			n.ID, n.TextSHA, n.Parents, n.Supersedes = sha(id), sha(textSHA), shas(parents), shas(replaced)
-			n.Passages, n.Occurrences = n.Passages[:0], n.Occurrences[:0]
-			for _, p := range passages {
-				n.Passages = append(n.Passages, index.Passage{ID: sha(p)})
-			}
-			for _, s := range spans {
-				var o index.Occurrence
-				if err := json.Unmarshal([]byte(s), &o.Span); err != nil {
-					return err
-				}
-				n.Occurrences = append(n.Occurrences, o)
-			}
-			index.AddRow(h, &n)
+		err := eachNode(ctx, tx, tenant, func(n *index.Node) error {
+			index.AddRow(h, n)
 			return nil
 		})
 		if err != nil {
@@ -88,6 +63,39 @@ func (ix *Index) Hash(ctx context.Context, tenant string) (sum memory.SHA, c ind
 		return "", index.Counts{}, err
 	}
 	return memory.SHA(hex.EncodeToString(h.Sum(nil))), c, nil
+}
+
+// eachNode gives what the hash covers of each node, in ascending order of id.
+func eachNode(ctx context.Context, tx pgx.Tx, tenant string, fn func(*index.Node) error) error {
+	rows, err := tx.Query(ctx, `SELECT n.sha256, n.project, n.stream, n.level, n.text_sha256,
+			(SELECT array_agg(o.span) FROM memory_occurrence o WHERE o.node = n.sha256 AND o.span <> ''),
+			(SELECT array_agg(e.parent_sha) FROM memory_edge e WHERE e.child_sha = n.sha256 AND e.kind = 0),
+			(SELECT array_agg(e.parent_sha) FROM memory_edge e WHERE e.child_sha = n.sha256 AND e.kind = 1),
+			(SELECT array_agg(p.sha256 ORDER BY p.n) FROM memory_passage p WHERE p.node = n.sha256)
+		FROM memory_node n WHERE n.tenant = $1 ORDER BY n.sha256`, tenant)
+	if err != nil {
+		return err
+	}
+	var id, textSHA []byte
+	var spans []string
+	var parents, replaced, passages [][]byte
+	n := index.Node{Tenant: tenant}
+	_, err = pgx.ForEachRow(rows, []any{&id, &n.Project, &n.Stream, &n.Level, &textSHA, &spans, &parents, &replaced, &passages}, func() error {
+		n.ID, n.TextSHA, n.Parents, n.Supersedes = sha(id), sha(textSHA), shas(parents), shas(replaced)
+		n.Passages, n.Occurrences = n.Passages[:0], n.Occurrences[:0]
+		for _, p := range passages {
+			n.Passages = append(n.Passages, index.Passage{ID: sha(p)})
+		}
+		for _, s := range spans {
+			var o index.Occurrence
+			if err := json.Unmarshal([]byte(s), &o.Span); err != nil {
+				return err
+			}
+			n.Occurrences = append(n.Occurrences, o)
+		}
+		return fn(&n)
+	})
+	return err
 }
 
 // rules find what breaks one rule each.

@@ -24,6 +24,7 @@ const (
 // Apply implements index.Graph.
 func (ix *Index) Apply(ctx context.Context, b index.Batch) (err error) {
 	defer fault.Wrap(&err, "sqliteindex.Apply(%s/%s/%s, %d)", b.Tenant, b.Project, b.Stream, b.Seq)
+	defer ix.using()()
 	ix.apply.Lock()
 	defer ix.apply.Unlock()
 	tx, err := ix.write.BeginTx(ctx, nil)
@@ -75,6 +76,7 @@ func (ix *Index) Apply(ctx context.Context, b index.Batch) (err error) {
 // Applied implements index.Graph.
 func (ix *Index) Applied(ctx context.Context, tenant, project, stream, space string) (seq int64, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Applied(%s/%s/%s)", tenant, project, stream)
+	defer ix.using()()
 	seq, err = applied(ctx, ix.read, tenant, project, stream, space)
 	return seq, stored(err)
 }
@@ -291,6 +293,7 @@ func (ix *Index) Wipe(ctx context.Context, tenant, project string) (err error) {
 	if tenant == "" {
 		return fault.New(fault.Invalid, "a tenant is needed")
 	}
+	defer ix.using()()
 	ix.apply.Lock()
 	defer ix.apply.Unlock()
 	tx, err := ix.write.BeginTx(ctx, nil)

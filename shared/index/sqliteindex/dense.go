@@ -41,6 +41,7 @@ func (ix *Index) SearchDense(ctx context.Context, space string, vec []float32, f
 	if k <= 0 || f.Tenant == "" || len(f.Projects) == 0 || zero(vec) {
 		return nil, nil
 	}
+	defer ix.using()()
 	d, err := ix.load(ctx, f.Tenant, space)
 	if err != nil || d == nil {
 		return nil, err

@@ -17,6 +17,7 @@ var (
 // the WAL's older frames are not.
 func (ix *Index) Purge(ctx context.Context) (err error) {
 	defer fault.Wrap(&err, "sqliteindex.Purge")
+	defer ix.using()()
 	ix.apply.Lock()
 	defer ix.apply.Unlock()
 	for _, q := range []string{"PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"} {
@@ -30,6 +31,7 @@ func (ix *Index) Purge(ctx context.Context) (err error) {
 // Holding implements index.Holder.
 func (ix *Index) Holding(ctx context.Context, tenant, project string, holds func(string) bool) (searched, found int64, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Holding(%s/%s)", tenant, project)
+	defer ix.using()()
 	rows, err := ix.read.QueryContext(ctx, `SELECT text FROM node WHERE tenant = ? AND project = ?
 		UNION ALL SELECT quote FROM occurrence WHERE quote <> '' AND node IN (SELECT row FROM node WHERE tenant = ? AND project = ?)`, tenant, project, tenant, project)
 	if err != nil {

@@ -22,6 +22,7 @@ func (ix *Index) Nodes(ctx context.Context, tenant string, ids []memory.SHA) (no
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	defer ix.using()()
 	tx, err := ix.read.BeginTx(ctx, nil) // one snapshot for all tables
 	if err != nil {
 		return nil, stored(err)
@@ -126,6 +127,7 @@ func nodesIn(ctx context.Context, tx *sql.Tx, tenant string, ids []memory.SHA) (
 // on any graph.
 func (ix *Index) Walk(ctx context.Context, tenant string, ids []memory.SHA) (out map[memory.SHA][]memory.SHA, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Walk(%s, %d)", tenant, len(ids))
+	defer ix.using()()
 	return walkIn(ctx, ix.read, tenant, ids)
 }
 
@@ -161,6 +163,7 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 	defer fault.Wrap(&err, "sqliteindex.Superseded(%s, %d)", tenant, len(ids))
 	var pairs []index.Replacement
 	var names []memory.SHA
+	done := ix.using() // Nodes takes its own
 	err = each(ctx, ix.read, `SELECT e.child, e.parent FROM edge e WHERE +e.tenant = ? AND e.kind = 1 AND e.parent IN (SELECT unhex(value) FROM json_each(?))
 		ORDER BY e.parent, e.child`, []any{tenant, idSet(ids)}, func(rows *sql.Rows) error {
 		var by, of []byte
@@ -172,6 +175,7 @@ func (ix *Index) Superseded(ctx context.Context, tenant string, ids []memory.SHA
 		names = append(names, p.By, p.Of)
 		return nil
 	})
+	done()
 	if err != nil {
 		return nil, err
 	}

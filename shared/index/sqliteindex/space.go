@@ -12,6 +12,7 @@ var _ index.SpaceDropper = (*Index)(nil)
 // DropSpace implements index.SpaceDropper.
 func (ix *Index) DropSpace(ctx context.Context, tenant, space string) (err error) {
 	defer fault.Wrap(&err, "sqliteindex.DropSpace(%s, %s)", tenant, space)
+	defer ix.using()()
 	if tenant == "" || space == "" {
 		return fault.New(fault.Invalid, "a tenant and a space are needed")
 	}

@@ -39,7 +39,9 @@ var schema string
 
 // Index is an open file. It implements index.Graph.
 type Index struct {
-	path  string
+	path string
+
+	file  sync.RWMutex // held for reading by every call; a switch to another file writes
 	read  *sql.DB
 	write *sql.DB // one connection: SQLite has one writer
 
@@ -144,6 +146,7 @@ func refuse(path string, err error) error {
 
 // Close closes the file. Searches under way end with an error.
 func (ix *Index) Close() error {
+	defer ix.using()()
 	rerr := ix.read.Close()
 	werr := ix.write.Close() // last, so that the WAL is checkpointed
 	if rerr != nil {

@@ -68,6 +68,7 @@ func (c *rowCache) put(gen uint64, rows map[memory.SHA]cachedRow) {
 // nothing of them.
 func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) (nodes []index.Node, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Succession(%s, %d)", tenant, len(ids))
+	defer ix.using()()
 	found := map[memory.SHA]cachedRow{}
 	next := slices.Compact(slices.Sorted(slices.Values(ids)))
 	for step := 0; len(next) > 0; step++ {
@@ -143,6 +144,7 @@ func (ix *Index) rowsOf(ctx context.Context, tenant string, ids []memory.SHA, fo
 // Below implements index.Graph.
 func (ix *Index) Below(ctx context.Context, tenant string, ids []memory.SHA) (walk map[memory.SHA][]memory.SHA, nodes []index.Node, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Below(%s, %d)", tenant, len(ids))
+	defer ix.using()()
 	tx, err := ix.read.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, nil, stored(err)

@@ -19,13 +19,37 @@ import (
 // Hash implements index.Graph: rows stream by in order of their id.
 func (ix *Index) Hash(ctx context.Context, tenant string) (sum memory.SHA, c index.Counts, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Hash(%s)", tenant)
+	defer ix.using()()
 	tx, err := ix.read.BeginTx(ctx, nil)
 	if err != nil {
 		return "", c, stored(err)
 	}
 	defer tx.Rollback()
 	h := sha256.New()
-	err = each(ctx, tx, `SELECT n.id, n.project, n.stream, n.level, n.text_sha,
+	err = eachNode(ctx, tx, tenant, func(n *index.Node) error {
+		index.AddRow(h, n)
+		return nil
+	})
+	if err != nil {
+		return "", c, err
+	}
+	const rowsOf = `(SELECT row FROM node WHERE tenant = ?1)`
+	err = tx.QueryRowContext(ctx, `SELECT
+		(SELECT count(*) FROM node WHERE tenant = ?1),
+		(SELECT count(*) FROM passage WHERE node IN `+rowsOf+`),
+		(SELECT count(*) FROM occurrence WHERE node IN `+rowsOf+`),
+		(SELECT count(*) FROM edge WHERE tenant = ?1),
+		(SELECT count(*) FROM vector WHERE space IN (SELECT row FROM space WHERE tenant = ?1))`, tenant).
+		Scan(&c.Nodes, &c.Passages, &c.Occurrences, &c.Edges, &c.Vectors)
+	if err != nil {
+		return "", c, stored(err)
+	}
+	return memory.SHA(hex.EncodeToString(h.Sum(nil))), c, nil
+}
+
+// eachNode gives what the hash covers of each node, in ascending order of id.
+func eachNode(ctx context.Context, tx *sql.Tx, tenant string, fn func(*index.Node) error) error {
+	return each(ctx, tx, `SELECT n.id, n.project, n.stream, n.level, n.text_sha,
 			(SELECT group_concat(o.span, char(10)) FROM occurrence o WHERE o.node = n.row AND o.span <> ''),
 			(SELECT group_concat(lower(hex(e.parent)), ' ') FROM edge e WHERE e.child = n.id AND e.kind = 0),
 			(SELECT group_concat(lower(hex(e.parent)), ' ') FROM edge e WHERE e.child = n.id AND e.kind = 1),
@@ -49,24 +73,8 @@ func (ix *Index) Hash(ctx context.Context, tenant string) (sum memory.SHA, c ind
 			}
 			n.Occurrences = append(n.Occurrences, o)
 		}
-		index.AddRow(h, &n)
-		return nil
+		return fn(&n)
 	})
-	if err != nil {
-		return "", c, err
-	}
-	const rowsOf = `(SELECT row FROM node WHERE tenant = ?1)`
-	err = tx.QueryRowContext(ctx, `SELECT
-		(SELECT count(*) FROM node WHERE tenant = ?1),
-		(SELECT count(*) FROM passage WHERE node IN `+rowsOf+`),
-		(SELECT count(*) FROM occurrence WHERE node IN `+rowsOf+`),
-		(SELECT count(*) FROM edge WHERE tenant = ?1),
-		(SELECT count(*) FROM vector WHERE space IN (SELECT row FROM space WHERE tenant = ?1))`, tenant).
-		Scan(&c.Nodes, &c.Passages, &c.Occurrences, &c.Edges, &c.Vectors)
-	if err != nil {
-		return "", c, stored(err)
-	}
-	return memory.SHA(hex.EncodeToString(h.Sum(nil))), c, nil
 }
 
 func shas(s string) []memory.SHA {
@@ -80,6 +88,7 @@ func shas(s string) []memory.SHA {
 // Check implements index.Graph.
 func (ix *Index) Check(ctx context.Context, tenant string) (problems []string, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Check(%s)", tenant)
+	defer ix.using()()
 	tx, err := ix.read.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, stored(err)
