@@ -24,6 +24,7 @@ var Ranks = map[string]int{
 	"shared/strictyaml": 1,
 
 	"shared/transcript":        2,
+	"shared/signature":         2,
 	"shared/chunk":             2,
 	"shared/gru":               2,
 	"shared/gru/extractive":    2,
