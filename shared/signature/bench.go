@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 )
@@ -43,7 +45,7 @@ type Scores struct {
 	Logs        int `json:"logs"`
 	RootRight   int `json:"root_right"`
 	Pairs       int `json:"pairs"`        // two rows of one group and tool
-	PairsStable int `json:"pairs_stable"` // of those, sig_sha and detail_sha are equal
+	PairsStable int `json:"pairs_stable"` // of those, sig_sha is equal, and detail_sha where they are runs of one failure
 	Differ      int `json:"differ"`       // two rows that must not be one
 	Collisions  int `json:"collisions"`   // of those, detail_sha is equal
 
@@ -96,7 +98,7 @@ func Score(rows []Labelled, results []Result) Scores {
 			if a.Group == b.Group && a.Tool == b.Tool {
 				s.Pairs++
 				tools[a.Tool].Pairs++
-				if results[i].SigSHA == results[j].SigSHA && results[i].DetailSHA == results[j].DetailSHA {
+				if results[i].SigSHA == results[j].SigSHA && (results[i].DetailSHA == results[j].DetailSHA || !sameFailure(a.File, b.File)) {
 					s.PairsStable++
 					tools[a.Tool].Stable++
 				} else {
@@ -134,8 +136,9 @@ func right(row *Labelled, r *Result) bool {
 // CountFrames lets a label count each carriage return that no line feed follows
 // as the end of a line, as Python's splitlines does; matched_line never does,
 // nor do editors.
-func (row *Labelled) CountFrames(log []byte) {
-	if bytes.IndexByte(log, '\r') < 0 {
+func (row *Labelled) CountFrames(l *Log) {
+	log := l.tail
+	if l.head != nil || bytes.IndexByte(log, '\r') < 0 {
 		return
 	}
 	row.frames = func(line int) int {
@@ -159,6 +162,17 @@ func (row *Labelled) CountFrames(log []byte) {
 		}
 		return n
 	}
+}
+
+// sameFailure reports whether two files are runs of one failure: their names are
+// equal up to the run, as npm/e404.a.log and npm/e404.b.log. Others of a group
+// share the class and may be two instances.
+func sameFailure(a, b string) bool { return failure(a) == failure(b) }
+
+func failure(file string) string {
+	s := strings.TrimPrefix(path.Base(file), "wrapped_")
+	s = strings.TrimSuffix(s, path.Ext(s))
+	return strings.TrimSuffix(s, path.Ext(s))
 }
 
 func differ(a, b *Labelled) bool {

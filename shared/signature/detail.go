@@ -54,6 +54,12 @@ func (t *text) detailOf(d detail, re func() *regexp.Regexp, i int) string {
 				return s
 			}
 		}
+	case below:
+		for j := i + 1; j < len(t.lines)-1 && j <= i+n; j++ {
+			if re().MatchString(t.lines[j].text) {
+				return strings.TrimSpace(t.lines[j+1].text)
+			}
+		}
 	case para:
 		if n == 0 {
 			n = paraLines
@@ -63,36 +69,41 @@ func (t *text) detailOf(d detail, re func() *regexp.Regexp, i int) string {
 	return ""
 }
 
-// paragraph is the body of a message that its tool wraps at the terminal's
-// width: joined again, it is the same at every width. Places and source lines
-// in it are left out, and it ends where d.re matches, at the end of its frame,
-// or before the next message.
+// paragraph is the first sentence of a message's body, which its tool wraps at
+// the terminal's width: joined again, it is the same at every width. Places and
+// source lines in it are left out. Without a full stop it ends where the body
+// does: at a blank line, at the end of its frame, where end matches, or before
+// the next message.
 func (t *text) paragraph(i, n int, end string, re func() *regexp.Regexp) string {
 	var out []string
-	blank := 0
-	for j := i + 1; j < len(t.lines) && j <= i+n; j++ {
+	for j := i + 1; j < len(t.lines) && j <= i+n && len(out) < 12; j++ {
 		s := strings.TrimSpace(t.lines[j].text)
-		if s == "" {
-			blank++
-			if blank == 2 && len(out) > 0 {
-				break
-			}
-			continue
-		}
-		if messageStart(s) || t.lines[j].mark == isError || end != "" && re().MatchString(t.lines[j].text) {
+		if t.lines[j].mark != plain || s == "" && len(out) > 0 {
 			break
 		}
-		if place(s) {
-			blank = 0
+		if s == "" || place(s) {
 			continue
 		}
-		blank = 0
-		out = append(out, s)
-		if len(out) == 12 {
+		if messageStart(s) || end != "" && re().MatchString(t.lines[j].text) {
+			break
+		}
+		k := sentence(s)
+		if out = append(out, s[:k]); k < len(s) || s[k-1] == '.' {
 			break
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// sentence is the end of the first sentence of s: behind a full stop that a
+// capital or a quote follows; all of s where there is none.
+func sentence(s string) int {
+	for i := 0; i+2 < len(s); i++ {
+		if s[i] == '.' && s[i+1] == ' ' && (s[i+2] >= 'A' && s[i+2] <= 'Z' || s[i+2] == '"' || s[i+2] == ' ') {
+			return i + 1
+		}
+	}
+	return len(s)
 }
 
 func messageStart(s string) bool {

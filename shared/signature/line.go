@@ -38,6 +38,10 @@ func stripLine(s string, n int) line {
 		s = stripANSI(s)
 	}
 	for range 4 {
+		if strings.TrimSpace(s) == "╵" {
+			s = "╵"
+			break
+		}
 		t := l.prefix(s)
 		if len(t) == len(s) {
 			break
@@ -45,6 +49,9 @@ func stripLine(s string, n int) line {
 		s = t
 	}
 	l.text = strings.TrimRight(s, " \t")
+	if l.text == "╵" { // the end of a frame
+		l.text, l.mark = "", isNoise
+	}
 	return l
 }
 

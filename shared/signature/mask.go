@@ -171,7 +171,7 @@ var maskProcesses = all(
 )
 
 var maskCounts = all(
+	gate(has("/"), sub(`\b\d+/\d+ (node|pod|replica)s?\b`, "<n> $1")),
 	sub(`(^|[^\w.])\d+(?:\.\d+)? (previous |other |more |additional |failing |failed |high |low |moderate |critical )?(error|warning|problem|failure|failed|passed|test|node|file|object|package|task|item|line|byte|time|attempt|retr(?:y|ie)|suite|skipped|spec|example|module|job|pod|vulnerabilit(?:y|ie)|[kmgt]i?b|commit|change|issue|worker|process|thread|replica|byte|character|word|percent)(?:e?s)?\b`, "$1<n> $2$3"),
-	gate(has("/"), sub(`\b\d+/\d+ (nodes?|pods?|replicas)\b`, "<n> $1")),
 	gate(has("node(s)", "insufficient", "preemption"), sub(`\b\d+ (node\(s\)|insufficient|no preemption|preemption)`, "<n> $1")),
 )

@@ -49,7 +49,7 @@ const (
 	before     // the nearest line before that matches
 	within     // anywhere in the log, the first that matches
 	para       // the text that follows, unwrapped, to the end of the message
-	title      // the section's title before it, `on file line n` left out
+	below      // the line under the next that matches
 )
 
 // compiled is a rule ready to run; its expressions wait for their first use.

@@ -4,7 +4,7 @@ package signature
 // failed because of it.
 var ciInfra = []rule{
 	{
-		name: "ci.shutdown", lits: []string{"shutdown signal", "lost communication", "runner has been", "agent was lost", "agent lost", "system failure", "node was lost", "agent went offline", "removed or offline", "spot instance"}, re: `received a shutdown signal|lost communication with the server|ERROR: Job failed \(system failure\)|[Aa]gent (?:was )?(?:lost|went offline)|marked offline|was removed or offline`, conf: 0.97, pick: last,
+		name: "ci.shutdown", lits: []string{"shutdown signal", "lost communication", "runner has been", "agent was lost", "agent lost", "system failure", "node was lost", "agent went offline", "removed or offline", "pod failed to come online"}, re: `^(?:Error: )?pod failed to come online|received a shutdown signal|lost communication with the server|ERROR: Job failed \(system failure\)|[Aa]gent (?:was )?(?:lost|went offline)|marked offline|was removed or offline`, conf: 0.97, pick: last,
 		yes: []string{"The runner has received a shutdown signal. This can happen when the runner service is stopped, or a manually started runner is canceled.", "The hosted runner: GitHub Actions 3 lost communication with the server.", "ERROR: Job failed (system failure): prepare environment: exit code 137"},
 		no:  []string{"ERROR: Job failed: exit code 1"},
 	},
@@ -14,7 +14,7 @@ var ciInfra = []rule{
 		no:  []string{"subprocess.TimeoutExpired: Command timed out after 5 seconds"},
 	},
 	{
-		name: "ci.canceled", lits: []string{"operation was canceled", "the run was canceled", "cancelled by user", "received cancellation signal", "sending interrupt signal", "aborted by", "received request to deprovision", "higher priority waiting request"}, re: `^(?:The operation was canceled\.?|The run was canceled|# Received cancellation signal|Received cancellation signal|Aborted by|Cancell?ed by|Canceling since a higher priority)`, conf: 0.96, pick: last,
+		name: "ci.canceled", lits: []string{"operation was canceled", "the run was canceled", "cancelled by user", "received cancellation signal", "sending interrupt signal", "aborted by", "received request to deprovision", "higher priority waiting request", "received sigint", "received sigterm"}, re: `^(?:received SIG(?:INT|TERM)$|The operation was canceled\.?|The run was canceled|# Received cancellation signal|Received cancellation signal|Aborted by|Cancell?ed by|Canceling since a higher priority)`, conf: 0.96, pick: last,
 		yes: []string{"The operation was canceled.", "# Received cancellation signal, interrupting", "Aborted by Jane Doe"},
 		no:  []string{"Error: The request was canceled due to the configured HttpClient.Timeout of 100 seconds elapsing."},
 	},

@@ -8,7 +8,7 @@ var npmRules = []rule{
 	{
 		name: "npm.eresolve", lits: []string{"code eresolve"}, re: npmP + `code ERESOLVE\b`, conf: 0.97,
 		join:   detail{how: after, re: `npm (?:error|ERR!) ERESOLVE (.+)`, lines: 6},
-		detail: detail{how: after, re: `npm (?:error|ERR!) (?:Could not resolve dependency:|(?:dev |optional |peer ?|peerOptional )*peer (.+ from .+)|.*\bpeer (\S+@.* from .+))$`, lines: 40},
+		detail: detail{how: below, re: `(?:Could not resolve dependency|[Cc]onflicting peer dependency):?`, lines: 60},
 		yes:    []string{"npm error code ERESOLVE", "npm ERR! code ERESOLVE"},
 		no:     []string{"npm warn ERESOLVE overriding peer dependency", "npm error code E404"},
 	},
@@ -80,7 +80,7 @@ var nodeRules = []rule{
 		no:     []string{"    Cannot find module '../calculator' from 'test/calc.test.js'"},
 	},
 	{
-		name: "node.exception", lits: []string{"error: ", "exception: ", "error ["}, re: jsException, not: `^\(node:\d+\) \[?\w*Warning|^Error: Process completed`, conf: 0.75,
+		name: "node.exception", lits: []string{"error: ", "exception: ", "error ["}, re: jsException, not: `^\(node:\d+\) \[?\w*Warning|^Error: Process completed|\(reading 'jobPod'\)`, conf: 0.75,
 		detail: detail{how: after, re: `^\s+at ((?:async |new )?[\w.<>$\[\] ]+) \((?:node:)?[^)]*\)`, lines: 4},
 		yes:    []string{"TypeError: Cannot read properties of undefined (reading 'id')", "Uncaught ReferenceError: x is not defined", "Error [ERR_SOCKET]: closed", "AggregateError [ECONNREFUSED]: x"},
 		no:     []string{"(node:12) [DEP0169] DeprecationWarning: `url.parse()`", "error: unknown option", "  Error: indented"},

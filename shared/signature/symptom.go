@@ -22,7 +22,7 @@ func Symptom(tool, words string) string {
 	if tool != "" {
 		set = append(set, tool)
 	}
-	for _, w := range splitWords(s) {
+	for _, w := range splitWords(oneWord.Replace(s)) {
 		for _, e := range expand(w) {
 			if stopWords[e] {
 				continue
@@ -33,6 +33,9 @@ func Symptom(tool, words string) string {
 	slices.Sort(set)
 	return strings.Join(slices.Compact(set), " ")
 }
+
+// oneWord joins what is one word in another spelling.
+var oneWord = strings.NewReplacer("timed out", "timeout", "time out", "timeout", "time-out", "timeout", "can not ", "cannot ")
 
 // SymSHA is the identity of a symptom.
 func SymSHA(tool, symptom string) string { return sum(tool + "\n" + symptom) }
@@ -197,7 +200,13 @@ func Aliases(r Result) []string {
 	if r.InnerTool != "" {
 		tools = append(tools, r.InnerTool)
 	}
+	add(r.Tool, r.Normalised)
 	for _, tool := range tools {
+		for _, text := range []string{message(r.Normalised), message(r.Detail)} {
+			for _, v := range inability(text) {
+				add(tool, v)
+			}
+		}
 		add(tool, r.Normalised)
 		add(tool, r.Detail)
 		add(tool, r.Normalised+" "+r.Detail)
@@ -216,6 +225,21 @@ func Aliases(r Result) []string {
 	add("", message(r.Normalised))
 	add("", message(r.Detail))
 	return out
+}
+
+// inability says a sentence with each of the words that people have for it.
+func inability(s string) []string {
+	said := []string{"unable to ", "cannot ", "could not ", "failed to ", "can't ", "couldn't "}
+	for _, w := range said {
+		if strings.Contains(s, w) {
+			var out []string
+			for _, v := range said[:3] {
+				out = append(out, strings.Replace(s, w, v, 1))
+			}
+			return out
+		}
+	}
+	return nil
 }
 
 // message is a normal form without its place and its code's brackets.
