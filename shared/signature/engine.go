@@ -105,14 +105,25 @@ func (t *text) candidates(c *compiled, from, to int) []int32 {
 		return nil
 	}
 	if len(c.lits) == 1 {
-		return cut(t.by[c.lits[0]], from, to)
+		return bothEnds(cut(t.by[c.lits[0]], from, to))
 	}
 	var out []int32
 	for _, l := range c.lits {
 		out = append(out, cut(t.by[l], from, to)...)
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return bothEnds(slices.Compact(out))
+}
+
+// maxTries bounds the lines on which one rule's expression is tried: of more,
+// the first and the last.
+const maxTries = 6000
+
+func bothEnds(l []int32) []int32 {
+	if len(l) <= maxTries {
+		return l
+	}
+	return slices.Concat(l[:maxTries/2], l[len(l)-maxTries/2:])
 }
 
 func cut(l []int32, from, to int) []int32 {
