@@ -78,7 +78,7 @@ func (t *text) paragraph(i, n int, end string, re func() *regexp.Regexp) string 
 	var out []string
 	for j := i + 1; j < len(t.lines) && j <= i+n && len(out) < 12; j++ {
 		s := strings.TrimSpace(t.lines[j].text)
-		if t.lines[j].mark != plain || s == "" && len(out) > 0 {
+		if t.lines[j].mark != plain || s == "" && len(out) > 0 && !strings.HasSuffix(out[len(out)-1], ":") {
 			break
 		}
 		if s == "" || place(s) {

@@ -193,19 +193,24 @@ func (t *text) stands(c *compiled, i int) bool {
 	if c.under == "" {
 		return true
 	}
-	// Python: `  File` above, nothing but indented lines between.
-	own := indent(t.lines[i].text)
+	// Python: `  File` above, nothing but indented lines between. The bars of an
+	// exception group are indentation.
+	own := barred(t.lines[i].text)
 	for j := i - 1; j >= 0 && j >= i-maxLook; j-- {
 		s := t.lines[j].text
-		if strings.HasPrefix(s[min(own, len(s)):], c.under) {
-			return true
-		}
-		if strings.TrimSpace(s) != "" && indent(s) <= own {
+		in := barred(s)
+		switch {
+		case in == len(s): // blank
+		case in <= own:
 			return false
+		case strings.HasPrefix(s[in:], c.under):
+			return true
 		}
 	}
 	return false
 }
+
+func barred(s string) int { return len(s) - len(strings.TrimLeft(s, " \t|+")) }
 
 // passing reports whether the line stands in the passing run too.
 func (t *text) passing(i int) bool {
@@ -348,7 +353,7 @@ func (t *text) best(tb *table, except *tool, from, to int, lastOne bool) (found,
 	score := t.scores(tb)
 	bestScore := 0
 	for k, tl := range tb.tools {
-		if tl == except || tl.ci || tl.name == "generic" || tl.name == "late" {
+		if tl == except || tl.ci || tl.own {
 			continue
 		}
 		f, hit := t.run(tb.sets[tl.name], from, to, lastOne)

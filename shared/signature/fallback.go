@@ -15,7 +15,7 @@ const (
 
 // fallback is used where no tool's rule has a hit: what a CI runner marked as an
 // error, then the generic rules, then the last line.
-func (t *text) fallback(tb *table, ci bool) choice {
+func (t *text) fallback(tb *table, tl *tool, ci bool) choice {
 	if ci {
 		if hs := t.marked(); len(hs) > 0 {
 			return choice{found: found{at: hs[len(hs)-1].at, hits: hs}, name: "ci.error", conf: ciErrorConf}
@@ -26,6 +26,11 @@ func (t *text) fallback(tb *table, ci bool) choice {
 			return choice{found: f}
 		}
 		if f, ok := t.run(tb.sets["generic"], span[0], span[1], ci); ok {
+			return choice{found: f}
+		}
+	}
+	if tl != nil && tl.name == "shell" {
+		if f, ok := t.run(tb.sets["program"], 0, len(t.lines), false); ok {
 			return choice{found: f}
 		}
 	}

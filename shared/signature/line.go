@@ -57,6 +57,9 @@ func stripLine(s string, n int) line {
 
 // cutRune cuts at a rune's border.
 func cutRune(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

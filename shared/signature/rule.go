@@ -69,5 +69,6 @@ type tool struct {
 	sets  []string // rule sets tried in this order as the tool's own; default: its name
 	rules []rule   // its own set
 	marks []string // lower-case literals that tell that the tool ran
+	own   bool     // its set is for the tools that name it
 	ci    bool     // runs other tools: its own rules look at the whole log, others take the last hit
 }

@@ -3,7 +3,7 @@ package signature
 // C and its builders. The first error of each file is a root, all that follows
 // in the file may follow from it; of files that were compiled side by side the
 // smallest decides, as their order is chance.
-const cFile = `^(?:In file included from )?((?:[A-Za-z]:)?[^\s:()][^:()\n]*\.(?:c|cc|cpp|cxx|c\+\+|C|h|hh|hpp|hxx|inc|ipp|m|mm|cu|cuh|S|s|f90|f|F90|def|tcc|l|y|pch|ixx|cppm))`
+const cFile = `^(?:In file included from )?(<(?:stdin|built-in|command-line)>|(?:[A-Za-z]:)?[^\s:()][^:()\n]*\.(?:c|cc|cpp|cxx|c\+\+|C|h|hh|hpp|hxx|inc|ipp|m|mm|cu|cuh|S|s|f90|f|F90|def|tcc|l|y|pch|ixx|cppm))`
 
 var gccRules = []rule{
 	{
@@ -44,7 +44,7 @@ var makeRules = []rule{
 		no:  []string{"make: *** [Makefile:4: tls] Error 1"},
 	},
 	{
-		name: "make.file", lits: []string{"***"}, re: `^(?:\S*[Mm]akefile\S*|\S+\.mk):\d+: \*\*\* `, conf: 0.95,
+		name: "make.file", lits: []string{"***"}, re: `^\S+:\d+: \*\*\* `, conf: 0.95,
 		yes: []string{"Makefile:3: *** missing separator.  Stop.", "Makefile:9: *** VERSION is not set.  Stop."},
 		no:  []string{"make: *** [Makefile:4: tls] Error 1"},
 	},

@@ -53,6 +53,11 @@ var dockerRules = []rule{
 		no:  []string{"daemon ready"},
 	},
 	{
+		name: "docker.cli", lits: []string{"docker: ", "unknown shorthand flag", "unknown flag: ", "\" requires "}, re: `^docker: |^unknown (?:shorthand )?flag: |^"docker [^"]+" requires `, not: `Error response from daemon`, need: "docker", conf: 0.85,
+		yes: []string{"docker: unknown command: docker frob", "\"docker buildx build\" requires 1 argument.", "docker: invalid reference format."},
+		no:  []string{"Run 'docker --help' for more information"},
+	},
+	{
 		name: "docker.compose", lits: []string{"service ", "yaml: ", "validating ", "additional property", "dependency failed to start", "network ", "no configuration file"}, re: `^(?:service "\S+" (?:refers|depends|has|didn't)|yaml: |validating .*(?:compose|yml)|\S* ?Additional property|dependency failed to start|network \S+ (?:declared|not found)|no configuration file provided|no such service)`, need: "compose|service|container", conf: 0.88,
 		yes: []string{`service "api" refers to undefined network backend: invalid compose project`, "dependency failed to start: container db-1 is unhealthy"},
 		no:  []string{"Container db-1  Started"},
@@ -128,10 +133,21 @@ var kubectlRules = []rule{
 // the title often has no name in it, the body, which is wrapped, has.
 var terraformRules = []rule{
 	{
-		name: "terraform.error", lits: []string{"error: "}, re: `^Error: \S`, need: "terraform|.tf line|.tf |tofu|provider|\u2577|tfstate", conf: 0.92,
+		name: "terraform.error", lits: []string{"error: "}, re: `^Error: \S`, not: `Terraform encountered problems during initiali|^Error: Process completed`, need: "terraform|.tf line|.tf |tofu|provider|\u2577|tfstate", conf: 0.92,
 		detail: detail{how: para, re: `^\s*(?:Lock Info:|Terraform acquires|Stack trace|[0-9a-z-]+\.\w+: (?:Creating|Destroying|Refreshing|Still|Modifications))`},
 		yes:    []string{"Error: Reference to undeclared input variable", "Error: local-exec provisioner error"},
-		no:     []string{"Warning: Unable to open CLI configuration file", "Error message: operation error DynamoDB"},
+		no:     []string{"Warning: Unable to open CLI configuration file", "Error message: operation error DynamoDB", "Error: Terraform encountered problems during initialisation, including problems"},
+	},
+	{
+		name: "terraform.json", lits: []string{`"summary":`}, re: `^\s*"summary":\s*"(.+)"`, need: `"diagnostics"`, keep: `"summary":\s*"(.+)"`, conf: 0.9,
+		detail: detail{how: after, re: `^\s*"detail":\s*"(.+)"`, lines: 1},
+		yes:    []string{`      "summary": "Call to unknown function",`},
+		no:     []string{`      "severity": "error",`},
+	},
+	{
+		name: "terraform.usage", lits: []string{"terraform has no command", "failed to read", "no configuration files", "error parsing command-line", "invalid option", "too many command line"}, re: `^(?:Terraform has no command|Too many command line arguments|Error parsing command-line|Failed to read)`, conf: 0.9,
+		yes: []string{`Terraform has no command named "frob".`},
+		no:  []string{"Terraform will perform the following actions:"},
 	},
 	{
 		name: "terraform.log", lits: []string{"erro[", "error  ", "[error]"}, re: `^(?:ERRO\[\d+\]|\S+ ERROR +|.*\[ERROR\]) `, need: "terragrunt|terraform", conf: 0.8,

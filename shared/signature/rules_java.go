@@ -25,6 +25,11 @@ var javaRules = []rule{
 		no:  []string{"\tat com.acme.Foo.bar(Foo.java:3)", "Caused by: java.net.ConnectException: x"},
 	},
 	{
+		name: "java.option", lits: []string{"error: "}, re: `^error: (?:file not found|release version|invalid|no source files|module|cannot|warnings found|class names|unmappable|package)`, need: ".java|javac|release|source|class|module", conf: 0.89,
+		yes: []string{"error: file not found: Nope.java", "error: release version 99 not supported", "error: invalid target release: 21"},
+		no:  []string{"error: x"},
+	},
+	{
 		name: "java.launch", lits: []string{"could not find or load main class", "unable to access jarfile", "could not create the java virtual machine", "insufficient memory for the java", "invalid target release", "invalid flag", "class file has wrong version", "java_home", "unsupportedclassversionerror", "no main manifest attribute"},
 		re: `(?i)Could not find or load main class|Unable to access jarfile|insufficient memory for the Java|invalid (?:target|source) release|invalid flag|wrong version|JAVA_HOME .*(?:not|invalid)|no main manifest attribute|^error: (?:release version|file not found|invalid)`, conf: 0.9,
 		yes: []string{"Error: Could not find or load main class com.acme.Main", "Error: Unable to access jarfile app.jar", "error: invalid target release: 21"},
@@ -74,7 +79,7 @@ var mavenRules = []rule{
 		no:     []string{"[INFO] BUILD FAILURE"},
 	},
 	{
-		name: "maven.error", lits: []string{"[error] "}, re: `^\[ERROR\] +\S`, not: `COMPILATION ERROR|\[Help \d+\]|re-run Maven|Re-run Maven|To see the full stack|For more information|^\[ERROR\] (?:Errors|Failures|Tests run|There are test failures|Please refer)|After correcting`, conf: 0.8,
+		name: "maven.error", lits: []string{"[error] "}, re: `^\[ERROR\] +\S`, not: `COMPILATION ERROR|^\[ERROR\] +(?:-> )?\[Help \d+\]|re-run Maven|Re-run Maven|To see the full stack|For more information|^\[ERROR\] (?:Errors|Failures|Tests run|There are test failures|Please refer)|After correcting`, conf: 0.8,
 		yes: []string{"[ERROR] The goal you specified requires a project to execute but there is no POM in this directory (/x)."},
 		no:  []string{"[ERROR] -> [Help 1]", "[ERROR] COMPILATION ERROR :"},
 	},

@@ -14,7 +14,7 @@ var npmRules = []rule{
 	},
 	{
 		name: "npm.code", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code (\S+)`, not: `code ELIFECYCLE`, conf: 0.95,
-		detail: detail{how: within, re: npmP + `(?:(404 +Not Found - .+)|(Invalid: lock file.+)|(Missing: .+ from lock file)|(path .+)|(?:FetchError: )(.+)|notarget (No matching .+)|(?:E[A-Z]+|enoent|[a-z]+) (.+))`},
+		detail: detail{how: within, re: npmP + `(?:(404 +Not Found - .+)|(Invalid: lock file.+)|(Missing: .+ from lock file)|(path .+)|(?:FetchError: |network )(request .+)|notarget (No matching .+)|(?:JSON\.parse|Failed to parse) (.+)|engine (.+)|(Unsupported .+|The \x60npm ci\x60 command can only .+|request to .+ failed.*|canceled due to .+|Refusing to .+|Invalid (?:package|tag|version|name).+|You must .+|Incorrect or missing .+|Unable to authenticate.*|(?:sha512|sha1)-\S+ integrity.+))`},
 		yes:    []string{"npm error code E404", "npm ERR! code ECONNREFUSED", "npm error code 1"},
 		no:     []string{"npm ERR! code ELIFECYCLE", "npm warn code E404", "npm error errno -2"},
 	},
@@ -22,6 +22,11 @@ var npmRules = []rule{
 		name: "npm.missing_script", lits: []string{"missing script"}, re: `(?i)(?:^|npm (?:error|err!) )missing script:? `, conf: 0.97,
 		yes: []string{`npm error Missing script: "deploy"`, "npm ERR! missing script: build"},
 		no:  []string{"To see a list of missing scripts, run:"},
+	},
+	{
+		name: "npm.unknown_command", lits: []string{"unknown command: "}, re: `^(?:npm (?:error|ERR!) )?Unknown command: `, need: "npm", conf: 0.93,
+		yes: []string{`Unknown command: "frobnicate"`},
+		no:  []string{"To see a list of supported npm commands, run:"},
 	},
 	{
 		name: "npm.cannot_run", lits: []string{"npm error could not", "npm err! could not", "npm error unknown", "npm err! unknown", "npm error workspaces", "npm error no workspaces", "npm error cb()", "npm err! cb()", "npm err! no workspaces", "npm error invalid", "npm err! invalid", "npm error exit handler", "npm err! exit handler"},

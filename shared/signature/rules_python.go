@@ -30,12 +30,22 @@ var pytestRules = []rule{
 		no:  []string{"tests/test_a.py:2: AssertionError", "/x/a.py:3: UserWarning: old"},
 	},
 	{
-		name: "pytest.usage", lits: []string{"error: "}, re: `^(?:ERROR: (?:file or directory not found|not found|usage|unknown|Error|Wrong|Module|Missing|found no collectors)|\S*(?:pytest|py\.test|__main__\.py): error: |pytest: error: )`, conf: 0.93,
-		yes: []string{"ERROR: file or directory not found: tests/nope", "pytest: error: unrecognized arguments: --foo", "ERROR: not found: /x/test_a.py::test_nope"},
+		name: "pytest.usage", lits: []string{"error: "}, re: `^(?:ERROR: (?:file or directory not found|not found|unknown|Error|Wrong|Module|Missing|found no collectors)|.*(?:pytest|py\.test|__main__\.py): error: )`, conf: 0.93,
+		yes: []string{"ERROR: file or directory not found: tests/nope", "pytest: error: unrecognized arguments: --foo", "python -m pytest: error: unrecognized arguments: --foo", "ERROR: not found: /x/test_a.py::test_nope"},
 		no:  []string{"ERROR tests/test_a.py"},
 	},
+}
+
+// pytestLate are tried behind tracebacks: the summary is cut at the terminal's
+// width.
+var pytestLate = []rule{
 	{
-		name: "pytest.summary", lits: []string{"failed ", "error "}, re: `^(?:\[gw\d+\] )?(?:FAILED|ERROR) (?:\[[\d.]+s\] )?\S+\.py(?:::\S+)?`, keep: `^(?:\[gw\d+\] )?(FAILED|ERROR) (?:\[[\d.]+s\] )?(\S+\.py(?:::\S+)?)`, conf: 0.85,
+		name: "pytest.native", lits: []string{"error", "exception", "interrupt", "exit", "timeout", "failure"}, re: `^` + pyName + `(?:: .*)?$`, not: pyWrapper + `|^(?:Error|ERROR)`, need: "short test summary|= failures =|= errors =", under: `File "`, conf: 0.83,
+		yes: []string{"AssertionError: assert 1 == 2"},
+		no:  []string{"E   AssertionError: assert 1 == 2"},
+	},
+	{
+		name: "pytest.summary", lits: []string{"failed ", "error "}, re: `^(?:\[gw\d+\] )?(?:FAILED|ERROR) (?:\[[\d.]+s\] )?\S+\.py(?:::\S+)?`, keep: `^(?:\[gw\d+\] )?(FAILED|ERROR) (?:\[[\d.]+s\] )?(\S+\.py(?:::\S+)?)`, conf: 0.8,
 		yes: []string{"FAILED tests/test_a.py::test_latency - AssertionError: assert '{}' == '[1]'", "FAILED [310.0221s] distributed/test_c10d.py::T::test_a - RuntimeError", "ERROR tests/test_a.py"},
 		no:  []string{"test_a.py::test_b PASSED [ 90%]"},
 	},
@@ -60,17 +70,17 @@ var pythonRules = []rule{
 	},
 	{
 		name: "python.exception", lits: []string{"error", "exception", "interrupt", "exit", "warning", "timeout", "failure", "refused", "notfound", "exceeded", "unavailable", "denied", "doesnotexist", "stopiteration"},
-		re: `^[\s|+-]*(` + pyName + `)(?:: .*)?$`, not: `^(?:Error|Exception|Warning|ERROR|FATAL|Exit|Timeout|Failure|\s+.*Warning)(?::|$)|^\s+(?:raise|return|except|print)\b|^\S+ (?:Error|Exception):|` + pyWrapper, need: `file "`, conf: 0.82, pick: chain, under: `  File "`,
+		re: `^[\s|+-]*(` + pyName + `)(?:: .*)?$`, not: `^(?:Error|Exception|Warning|ERROR|FATAL|Exit|Timeout|Failure|\s+.*Warning)(?::|$)|^\s+(?:raise|return|except|print)\b|^\S+ (?:Error|Exception):|` + pyWrapper, need: `file "`, conf: 0.82, pick: chain, under: `File "`,
 		yes: []string{"KeyError: 'db.url'", "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", "KeyboardInterrupt", "torch.OutOfMemoryError: CUDA out of memory."},
 		no:  []string{"Traceback (most recent call last):", "Error: x", "    raise ValueError"},
 	},
 	{
-		name: "python.wrapper", lits: []string{"calledprocesserror", "failed!", "systemexit"}, re: pyWrapper, need: `file "`, conf: 0.7, pick: last, under: `  File "`,
+		name: "python.wrapper", lits: []string{"calledprocesserror", "failed!", "systemexit"}, re: pyWrapper, need: `file "`, conf: 0.7, pick: last, under: `File "`,
 		yes: []string{"subprocess.CalledProcessError: Command '['make']' returned non-zero exit status 2.", "RuntimeError: test_cuda 1/1 failed!"},
 		no:  []string{"RuntimeError: boom"},
 	},
 	{
-		name: "python.raised", lits: []string{": "}, re: `^(?:[A-Za-z_]\w*\.)*[A-Z]\w*: \S`, not: `^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|NOTE|Hint|Note|Error|Warning|Command|Output)\b|` + pyWrapper, need: "traceback (most recent call last)", conf: 0.8, pick: chain, under: `  File "`,
+		name: "python.raised", lits: []string{": "}, re: `^(?:[A-Za-z_]\w*\.)*[A-Z]\w*: \S`, not: `^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|NOTE|Hint|Note|Error|Warning|Command|Output)\b|` + pyWrapper, need: "traceback (most recent call last)", conf: 0.8, pick: chain, under: `File "`,
 		yes: []string{"redis.exceptions.Busy: try later"},
 		no:  []string{"INFO: started", "key: value"},
 	},
@@ -78,6 +88,11 @@ var pythonRules = []rule{
 		name: "python.cannot_open", lits: []string{"can't open file", "no module named"}, re: `^\S*python[\d.]*(?:\.exe)?: (?:can't open file|No module named|Error while finding module)`, conf: 0.93,
 		yes: []string{"python: can't open file '/x/nope.py': [Errno 2] No such file or directory", "/usr/bin/python3: No module named pip"},
 		no:  []string{"ModuleNotFoundError: No module named 'x'"},
+	},
+	{
+		name: "python.arguments", lits: []string{": error: "}, re: `^\S.*: error: (?:the following arguments|unrecognized arguments|argument |invalid choice|ambiguous option|one of the arguments|No such|Missing|Invalid)`, conf: 0.9,
+		yes: []string{"arg.py: error: the following arguments are required: --n", "app: error: unrecognized arguments: --foo"},
+		no:  []string{"a.c:3:4: error: x"},
 	},
 	{
 		name: "python.lint", lits: []string{": error: ", ".py:"}, re: `^\S+\.pyi?:\d+(?::\d+)?: (?:error: |[A-Z]{1,4}\d{3,4}:? )`, conf: 0.9,

@@ -4,7 +4,7 @@ package signature
 // compile` only follow. Tests run side by side, so that the smallest name decides.
 var cargoRules = []rule{
 	{
-		name: "cargo.code", lits: []string{"error[e"}, re: `^\s*error\[(E\d{4})\]: `, conf: 0.96, pick: first,
+		name: "cargo.code", lits: []string{"error[e"}, re: `^(?:\s*|\S+\.rs:\d+:\d+: )error\[(E\d{4})\]: `, conf: 0.96, pick: first,
 		detail: detail{how: after, re: `^\s*(?:\| +[\s|]*(?:\^+|-+) (.*(?:expected|not found|cannot|undeclared|no method|found|missing|unresolved|use of|value).*)|= note: (expected .+)|= help: (the trait .+|.*))`, lines: 14},
 		yes:    []string{"error[E0308]: mismatched types", "error[E0432]: unresolved import `x`"},
 		no:     []string{"For more information about this error, try `rustc --explain E0308`.", "warning[E0308]: x"},
@@ -27,7 +27,7 @@ var cargoRules = []rule{
 		no:     []string{"error: test failed, to rerun pass `--lib`"},
 	},
 	{
-		name: "cargo.error", lits: []string{"error: "}, re: `^\s*error: `, not: `could not compile|linking with |aborting due to|build failed|test failed, to rerun|\d+ targets? failed|process didn't exit successfully|Recipe |^error: command |doctest failed|build failed, waiting|failed to compile`, conf: 0.88, need: "",
+		name: "cargo.error", lits: []string{"error: "}, re: `^(?:\s*|\S+\.rs:\d+:\d+: )error: `, not: `could not compile|linking with |aborting due to|build failed|test failed, to rerun|\d+ targets? failed|process didn't exit successfully|Recipe |^error: command |doctest failed|build failed, waiting|failed to compile`, conf: 0.88, need: "cargo|rust|.rs:|crate|could not compile|   compiling",
 		detail: detail{how: after, re: `^\s*(?:Caused by:|(?:required by|location searched|perhaps you meant|candidate versions found|if you are looking|the following|failed to|no matching|process didn't|error: ).*|--> .*)$`, lines: 8},
 		yes:    []string{"error: cannot find macro `foo` in this scope", "error: no matching package named `leftpad` found", "error: expected one of `!` or `::`, found `}`", "error: failed to parse manifest at `/x/Cargo.toml`"},
 		no:     []string{"error: could not compile `ledger` (bin \"ledger\") due to 1 previous error", "error: aborting due to 2 previous errors", "error: linking with `cc` failed: exit status: 1"},

@@ -2,6 +2,11 @@ package signature
 
 var gitRules = []rule{
 	{
+		name: "git.command", lits: []string{"is not a git command"}, re: `^git: '.+' is not a git command`, conf: 0.95,
+		yes: []string{"git: 'frob' is not a git command. See 'git --help'."},
+		no:  []string{"git version 2.47.3"},
+	},
+	{
 		name: "git.conflict", lits: []string{"conflict ("}, re: `^CONFLICT \(`, conf: 0.96,
 		yes: []string{"CONFLICT (content): Merge conflict in f"},
 		no:  []string{"Automatic merge failed; fix conflicts and then commit the result."},
@@ -28,9 +33,19 @@ var gitRules = []rule{
 		no:     []string{"error: failed to push some refs to 'x'"},
 	},
 	{
-		name: "git.other", lits: []string{"fatal: ", "error: failed to push", "batch response:", "smudge"}, re: `^fatal: |^error: failed to push|^batch response: |smudge filter lfs failed`, conf: 0.7,
+		name: "git.other", lits: []string{"fatal: ", "error: ", "batch response:", "smudge"}, re: `^fatal: |^error: failed to push|^error: No valid patches|^error: \S+: |^batch response: |smudge filter lfs failed`, conf: 0.7,
 		yes: []string{"fatal: Could not read from remote repository."},
 		no:  []string{"Already up to date."},
+	},
+}
+
+// programRules read what programs say after their own name: for logs of a shell
+// alone, as in other logs that is no failure.
+var programRules = []rule{
+	{
+		name: "shell.program", lits: []string{": "}, re: `^(?:/\S+/)?[a-z][\w.+-]*: \S`, not: noFailure + `|^(?:https?|note|info|warning|debug|usage|hint|total|real|user|sys|ok)\b`, conf: 0.5,
+		yes: []string{"grep: Unmatched ( or \\(", "sed: -e expression #1, char 3: unterminated `s' command"},
+		no:  []string{"warning: x", "usage: cp [-R] a b", "ok: 3"},
 	},
 }
 

@@ -86,6 +86,11 @@ func Extract(l *Log, o Options) (Result, error) {
 // root is the line that decides.
 func (t *text) root(tb *table, tl *tool) (choice, string) {
 	ci := tl != nil && tl.ci
+	if tl == nil && t.wrapped() {
+		if f, ok := t.run(infra(tb, tl), 0, len(t.lines), true); ok {
+			return choice{found: f}, ""
+		}
+	}
 	if tl != nil {
 		if ci {
 			// What stopped the whole job beats everything, wherever it stands.
@@ -104,7 +109,7 @@ func (t *text) root(tb *table, tl *tool) (choice, string) {
 			return choice{found: f}, innerName(tb, tl, f.c.tool)
 		}
 	}
-	return t.fallback(tb, ci || t.wrapped()), ""
+	return t.fallback(tb, tl, ci || t.wrapped()), ""
 }
 
 // innerName is the tool whose rule fits, unless it is the named tool's own.
@@ -112,7 +117,7 @@ func innerName(tb *table, tl *tool, name string) string {
 	if tl != nil && (tl.name == name || slices.Contains(tl.sets, name)) {
 		return ""
 	}
-	return name
+	return strings.TrimSuffix(name, "-late")
 }
 
 // choice is the root line with the rule that chose it.
@@ -124,8 +129,8 @@ type choice struct {
 
 // tool names the tool of a log that came without one.
 func (f choice) tool(t *text, tb *table) string {
-	if f.c != nil && f.c.tool != "generic" && f.c.tool != "late" {
-		return f.c.tool
+	if f.c != nil && !tb.byName[f.c.tool].own {
+		return strings.TrimSuffix(f.c.tool, "-late")
 	}
 	best, name := 0, "unknown"
 	for k, n := range t.scores(tb) {

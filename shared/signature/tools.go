@@ -16,9 +16,9 @@ var tools = []*tool{
 	{name: "go", alias: []string{"golang", "go-test", "gotest", "gotestsum", "golangci-lint"}, rules: goRules, marks: []string{"--- fail:", "fail\t", "ok  \t", "goroutine ", "go: "}},
 	{name: "cargo", alias: []string{"rust", "rustc"}, rules: cargoRules, marks: []string{"error[e", "could not compile", "   compiling ", "test result:", "panicked at"}},
 
-	{name: "pytest", rules: pytestRules, sets: []string{"pytest", "python"}, marks: []string{"test session starts", "short test summary", "= failures =", "= errors =", "collected "}},
+	{name: "pytest", rules: pytestRules, sets: []string{"pytest", "pytest-late", "python"}, marks: []string{"test session starts", "short test summary", "= failures =", "= errors =", "collected "}},
 	{name: "pip", alias: []string{"pip3", "uv", "poetry", "pipenv", "conda"}, rules: pipRules, marks: []string{"collecting ", "looking in indexes", "no matching distribution", "requirement already satisfied"}},
-	{name: "python", alias: []string{"python3", "py", "unittest", "mypy", "ruff", "flake8", "tox", "nox", "django"}, rules: pythonRules, sets: []string{"python", "pytest"}, marks: []string{"traceback (most recent call last)", `  file "`}},
+	{name: "python", alias: []string{"python3", "py", "unittest", "mypy", "ruff", "flake8", "tox", "nox", "django"}, rules: pythonRules, sets: []string{"pytest", "python", "pytest-late"}, marks: []string{"traceback (most recent call last)", `  file "`}},
 
 	{name: "maven", alias: []string{"mvn", "mvnw"}, rules: mavenRules, sets: []string{"maven", "java"}, marks: []string{"[info] scanning for projects", "[info] build failure", "[error] failed to execute goal", "mojo"}},
 	{name: "gradle", alias: []string{"gradlew", "kotlin", "android"}, rules: gradleRules, sets: []string{"gradle", "java"}, marks: []string{"* what went wrong:", "> task :", "build failed in", "gradle"}},
@@ -35,7 +35,7 @@ var tools = []*tool{
 	{name: "make", alias: []string{"gmake", "gnumake", "ninja", "bazel", "meson", "autotools"}, rules: makeRules, sets: []string{"gcc", "ld", "make", "cmake"}, marks: []string{"make: ***", "make[1]", "ninja:", "makefile:"}},
 
 	{name: "git", rules: gitRules, marks: []string{"fatal: ", "cloning into", "auto-merging", "! [rejected]"}},
-	{name: "shell", alias: []string{"bash", "sh", "zsh", "cmd", "powershell", "curl"}, rules: shellRules, marks: []string{"bash: ", "sh: ", "command not found"}},
+	{name: "shell", alias: []string{"bash", "sh", "zsh", "cmd", "powershell", "curl"}, rules: shellRules, sets: []string{"shell", "git"}, marks: []string{"bash: ", "sh: ", "command not found"}},
 
 	{name: "gha", alias: []string{"github", "github-actions", "actions", "act"}, sets: []string{"ci-job"}, marks: []string{"process completed with exit code"}, ci: true},
 	{name: "gitlab", alias: []string{"gitlab-ci", "gitlab-runner"}, sets: []string{"ci-job"}, marks: []string{"running with gitlab-runner", "error: job failed"}, ci: true},
@@ -46,6 +46,8 @@ var tools = []*tool{
 	{name: "ci", alias: []string{"travis", "drone", "woodpecker", "bitbucket", "teamcity"}, rules: ciInfra, sets: []string{"ci-job"}, ci: true},
 	{name: "ci-job", rules: ciJob, ci: true},
 
-	{name: "late", rules: append(lateRules[:len(lateRules):len(lateRules)], lateProcess...)},
-	{name: "generic", rules: genericRules},
+	{name: "pytest-late", rules: pytestLate},
+	{name: "program", rules: programRules, own: true},
+	{name: "late", own: true, rules: append(lateRules[:len(lateRules):len(lateRules)], lateProcess...)},
+	{name: "generic", own: true, rules: genericRules},
 }
