@@ -72,6 +72,12 @@ var lateRules = append(ninjaLast[:len(ninjaLast):len(ninjaLast)], []rule{
 
 var lateProcess = []rule{
 	{
+		name: "npm.exit", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code \d+$`, conf: 0.7,
+		detail: detail{how: within, re: npmP + `(?:path (.+)|(gyp ERR! stack (?:Error|\w+Error): .+))`},
+		yes:    []string{"npm error code 1"},
+		no:     []string{"npm error code E404"},
+	},
+	{
 		name: "docker.process", lits: []string{"did not complete successfully", "returned a non-zero code"}, re: `did not complete successfully: exit code|returned a non-zero code`, conf: 0.5,
 		yes: []string{`ERROR: process "/bin/sh -c x" did not complete successfully: exit code: 1`, "The command '/bin/sh -c x' returned a non-zero code: 2"},
 		no:  []string{"completed successfully"},

@@ -13,10 +13,10 @@ var npmRules = []rule{
 		no:     []string{"npm warn ERESOLVE overriding peer dependency", "npm error code E404"},
 	},
 	{
-		name: "npm.code", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code (\S+)`, not: `code ELIFECYCLE`, conf: 0.95,
+		name: "npm.code", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code (\S+)`, not: `code (?:ELIFECYCLE|\d+)$`, conf: 0.95,
 		detail: detail{how: within, re: npmP + `(?:(404 +Not Found - .+)|(Invalid: lock file.+)|(Missing: .+ from lock file)|(path .+)|(?:FetchError: |network )(request .+)|notarget (No matching .+)|(?:JSON\.parse|Failed to parse) (.+)|engine (.+)|(Unsupported .+|The \x60npm ci\x60 command can only .+|request to .+ failed.*|canceled due to .+|Refusing to .+|Invalid (?:package|tag|version|name).+|You must .+|Incorrect or missing .+|Unable to authenticate.*|(?:sha512|sha1)-\S+ integrity.+))`},
-		yes:    []string{"npm error code E404", "npm ERR! code ECONNREFUSED", "npm error code 1"},
-		no:     []string{"npm ERR! code ELIFECYCLE", "npm warn code E404", "npm error errno -2"},
+		yes:    []string{"npm error code E404", "npm ERR! code ECONNREFUSED"},
+		no:     []string{"npm ERR! code ELIFECYCLE", "npm error code 1", "npm warn code E404", "npm error errno -2"},
 	},
 	{
 		name: "npm.missing_script", lits: []string{"missing script"}, re: `(?i)(?:^|npm (?:error|err!) )missing script:? `, conf: 0.97,
@@ -44,7 +44,7 @@ var yarnRules = []rule{
 		no:     []string{"➤ YN0000: · Failed with errors in 0s 107ms", "➤ YN0013: │ 2 packages were added", "➤ YN0060: │ react is listed by your project with version 17"},
 	},
 	{
-		name: "yarn.error", lits: []string{"error "}, re: `^error (?:[A-Z"'\x60]|An unexpected|https?:)`, not: `Command failed with exit code|^error Command "?.*"? exited`, conf: 0.93, need: "yarn",
+		name: "yarn.error", lits: []string{"error "}, re: `^error \S`, not: `Command failed with exit code|^error Command "?.*"? exited|Found incompatible module|^error (?:TS\d|in |CS\d)`, conf: 0.93, need: "yarn",
 		detail: detail{how: after, re: `^(?:info|Error:) .*(?:https?://\S+|ENOENT|EACCES).*`, lines: 3},
 		yes:    []string{"error Error: http://127.0.0.1:22039/left-pad: Not found", `error Couldn't find package "left-padx" on the "npm" registry.`, "error Your lockfile needs to be updated, but yarn was run with `--frozen-lockfile`.", `error An unexpected error occurred: "https://x/y: connect ECONNREFUSED"`},
 		no:     []string{"error Command failed with exit code 1.", "error: unknown option"},
@@ -169,7 +169,7 @@ var jestRules = []rule{
 
 var vitestRules = []rule{
 	{
-		name: "vitest.assertion", lits: []string{"error: "}, re: `^\s*(?:→ )?((?:[A-Z]\w*)?Error): `, need: "vitest", conf: 0.93,
+		name: "vitest.assertion", lits: []string{"error: "}, re: `^\s*((?:[A-Z]\w*)?Error): `, need: "vitest|failed tests|failed suites|test files  ", conf: 0.93,
 		detail: detail{how: before, re: `FAIL\s+(.+)`, lines: 6},
 		yes:    []string{"AssertionError: expected 3 to be 5 // Object.is equality", "Error: Failed to resolve import \"./x\" from \"test/a.test.js\". Does the file exist?", "TypeError: x is not a function"},
 		no:     []string{" FAIL  test/calc.test.js > adds", " ❯ test/calc.test.js:4:20"},
