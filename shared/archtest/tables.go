@@ -19,7 +19,6 @@ var Ranks = map[string]int{
 	"shared/derived":    1,
 	"shared/gitlog":     1,
 	"shared/redact":     1,
-	"shared/signature":  1,
 	"shared/rank":       1,
 	"shared/strictyaml": 1,
 
