@@ -54,6 +54,9 @@ func (t *text) detailOf(d detail, re func() *regexp.Regexp, i int) string {
 				return s
 			}
 		}
+		if d.orNext {
+			return t.detailOf(detail{how: next}, nil, i)
+		}
 	case below:
 		for j := i + 1; j < len(t.lines)-1 && j <= i+n; j++ {
 			if re().MatchString(t.lines[j].text) {

@@ -193,8 +193,8 @@ func (l *line) prefix(s string) string {
 		return l.klog(s)
 	case c >= 0xe2:
 		return box(s)
-	case c >= 'a' && c <= 'z':
-		return compose(s)
+	case c >= 'a' && c <= 'z' || c == '@':
+		return workspace(compose(s))
 	case c == ' ':
 		if t := strings.TrimLeft(s, " "); strings.HasPrefix(t, "│") || strings.HasPrefix(t, "╷") || strings.HasPrefix(t, "╵") {
 			return box(t)
@@ -230,6 +230,26 @@ func compose(s string) string {
 		}
 	}
 	return s[i+3:]
+}
+
+// workspace removes what runners of several packages write before a line:
+// `@acme/api: ` of lerna, `web:build: ` of turbo.
+func workspace(s string) string {
+	name, _, ok := strings.Cut(s[:min(len(s), 96)], ": ")
+	if !ok || strings.ContainsAny(name, " \t") {
+		return s
+	}
+	if _, task, ok := strings.Cut(name, ":"); ok {
+		switch task {
+		case "build", "test", "lint", "typecheck", "type-check", "check", "start", "dev", "deploy", "compile", "bundle":
+			return s[len(name)+2:]
+		}
+		return s
+	}
+	if name[0] == '@' && strings.Count(name, "/") == 1 {
+		return s[len(name)+2:]
+	}
+	return s
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

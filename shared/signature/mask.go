@@ -150,6 +150,7 @@ var maskPlaces = all(
 	gate(has(":<l> - error"), func(s string) string { return strings.Replace(s, ":<l> - error", ":<l>: error", 1) }),
 	gate(has("line", "column", "col ", "position", "offset", "char "), sub(`\b(lines?|columns?|col|position|offset|char)(:? |=)\d+(?:-\d+)?`, "$1$2<n>")),
 	gate(has("]"), sub(`:\d+\]`, ":<l>]")),
+	gate(has(" error", " warning"), sub(`^\s*\d+:\d+(\s+(?:error|warning)\s)`, "<l>$1")),
 )
 
 // sourceExt is what stands behind the dot of a file that has lines. A host and

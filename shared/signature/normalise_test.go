@@ -51,6 +51,7 @@ func TestNormalise(t *testing.T) {
 		{"maven", "Invoice.java:[41,25] cannot", "invoice.java:<l> cannot"},
 		{"python", `File "a.py", line 12, in f`, `file "a.py", line <n>, in f`},
 		{"klog", "memcache.go:265] x", "memcache.go:<l>] x"},
+		{"eslint", "  3:1  error  Parsing error", "<l> error parsing error"},
 		{"code in brackets stays", "error[E0308]: x", "error[e0308]: x"},
 		{"duration", "timeout of 200 ms after 2m21s, 0.35s and 3 seconds", "timeout of <t> after <t>, <t> and <t>"},
 		{"goroutine and pid", "goroutine 17 pid 4242", "goroutine <n> pid <n>"},

@@ -38,6 +38,8 @@ type detail struct {
 	how   how
 	re    string // group 1 where it has one, else the whole match
 	lines int    // how far to look; 0: the default of its kind
+
+	orNext bool // the next line, where nothing matches
 }
 
 type how uint8

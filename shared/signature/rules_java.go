@@ -79,7 +79,7 @@ var mavenRules = []rule{
 		no:     []string{"[INFO] BUILD FAILURE"},
 	},
 	{
-		name: "maven.error", lits: []string{"[error] "}, re: `^\[ERROR\] +\S`, not: `COMPILATION ERROR|^\[ERROR\] +(?:-> )?\[Help \d+\]|re-run Maven|Re-run Maven|To see the full stack|For more information|^\[ERROR\] (?:Errors|Failures|Tests run|There are test failures|Please refer)|After correcting`, conf: 0.8,
+		name: "maven.error", lits: []string{"[error] "}, re: `^\[ERROR\] +\S`, not: `COMPILATION ERROR|BUILD (?:FAILURE|ERROR)$|There are test failures|^\[ERROR\] +(?:-> )?\[Help \d+\]|re-run Maven|Re-run Maven|To see the full stack|For more information|^\[ERROR\] (?:Errors|Failures|Tests run|There are test failures|Please refer)|After correcting`, conf: 0.8,
 		yes: []string{"[ERROR] The goal you specified requires a project to execute but there is no POM in this directory (/x)."},
 		no:  []string{"[ERROR] -> [Help 1]", "[ERROR] COMPILATION ERROR :"},
 	},

@@ -14,7 +14,7 @@ var npmRules = []rule{
 	},
 	{
 		name: "npm.code", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code (\S+)`, not: `code (?:ELIFECYCLE|\d+)$`, conf: 0.95,
-		detail: detail{how: within, re: npmP + `(?:(404 +Not Found - .+)|(Invalid: lock file.+)|(Missing: .+ from lock file)|(path .+)|(?:FetchError: |network )(request .+)|notarget (No matching .+)|(?:JSON\.parse|Failed to parse) (.+)|engine (.+)|(Unsupported .+|The \x60npm ci\x60 command can only .+|request to .+ failed.*|canceled due to .+|Refusing to .+|Invalid (?:package|tag|version|name).+|You must .+|Incorrect or missing .+|Unable to authenticate.*|(?:sha512|sha1)-\S+ integrity.+))`},
+		detail: detail{how: within, re: npmP + `(?:(404 +Not Found - .+)|(Invalid: lock file.+)|(Missing: .+ from lock file)|(path .+)|(?:FetchError: |network )(request .+)|notarget (No matching .+)|(?:JSON\.parse|Failed to parse) (.+)|engine (.+)|(Unsupported .+|The \x60npm ci\x60 command can only .+|request to .+ failed.*|canceled due to .+|Refusing to .+|Invalid (?:package|tag|version|name).+|You must .+|Incorrect or missing .+|Unable to authenticate.*|(?:sha512|sha1)-\S+ integrity.+))`, orNext: true},
 		yes:    []string{"npm error code E404", "npm ERR! code ECONNREFUSED"},
 		no:     []string{"npm ERR! code ELIFECYCLE", "npm error code 1", "npm warn code E404", "npm error errno -2"},
 	},
@@ -150,7 +150,7 @@ var jestRules = []rule{
 	},
 	{
 		name: "jest.test", lits: []string{"●"}, re: `^\s*● (.+)`, not: `● (?:Test suite failed to run|Console|Cannot log after|process\.exit called|Deprecation Warning|Validation Warning|Multiple configs)|^\s*●\s*$|obsolete`, conf: 0.95,
-		detail: detail{how: after, re: `^\s*(Expected.*|Received.*|thrown: .+|expect\(.+|(?:[A-Z]\w*)?Error: .+|Snapshot name: .+|Error: .+)`, lines: 10},
+		detail: detail{how: after, re: `^\s*(Expected.*|Received.*|thrown: .+|(?:[A-Z]\w*)?Error: .+|Snapshot name: .+|Error: .+)`, lines: 10},
 		yes:    []string{"  ● slow", "  ● calc › adds numbers"},
 		no:     []string{"  ● Test suite failed to run", "  ● Console", "  ✕ slow (202 ms)"},
 	},

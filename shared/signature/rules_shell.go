@@ -7,7 +7,7 @@ var gitRules = []rule{
 		no:  []string{"git version 2.47.3"},
 	},
 	{
-		name: "git.conflict", lits: []string{"conflict ("}, re: `^CONFLICT \(`, conf: 0.96,
+		name: "git.conflict", lits: []string{"conflict (", "konflikt (", "conflit ("}, re: `^(?:CONFLICT|KONFLIKT|CONFLIT) ?\(`, conf: 0.96,
 		yes: []string{"CONFLICT (content): Merge conflict in f"},
 		no:  []string{"Automatic merge failed; fix conflicts and then commit the result."},
 	},
@@ -50,11 +50,11 @@ var programRules = []rule{
 }
 
 // sysErrors are what strerror and shells say, at the end of a line.
-const sysErrors = `(?:[Nn]o such file or directory|[Pp]ermission denied|No space left on device|Is a directory|Not a directory|File exists|Operation not permitted|Read-only file system|Connection refused|Connection reset by peer|Connection timed out|Argument list too long|Text file busy|Exec format error|cannot execute binary file(?:: Exec format error)?|Device or resource busy|Too many open files|Input/output error|Broken pipe|Disk quota exceeded|Directory not empty|Cannot allocate memory|Host is unreachable|Network is unreachable|File name too long|Invalid argument|Bad file descriptor|Stale file handle|command not found|not found|bad interpreter|unbound variable|parameter not set|Name or service not known)`
+const sysErrors = `(?:[Nn]o such file or directory|[Pp]ermission denied|No space left on device|Is a directory|Not a directory|File exists|Operation not permitted|Read-only file system|Connection refused|Connection reset by peer|Connection timed out|Argument list too long|Text file busy|Exec format error|cannot execute binary file(?:: Exec format error)?|Device or resource busy|Too many open files|Input/output error|Broken pipe|Disk quota exceeded|Directory not empty|Cannot allocate memory|Host is unreachable|Network is unreachable|File name too long|Invalid argument|Bad file descriptor|Stale file handle|required file not found|Datei oder Verzeichnis nicht gefunden|Keine Berechtigung|Aucun fichier ou dossier de ce type|Permission non accordée|No existe el fichero o el directorio|Permiso denegado|command not found|not found|bad interpreter|unbound variable|parameter not set|Name or service not known)`
 
 var shellRules = []rule{
 	{
-		name: "shell.command_not_found", lits: []string{"not found", "is not recognized", "no such command"}, re: `^(?:.*\b(?:ba|z|k|da|fi)?sh(?:\.exe)?: |\S+\.sh: |/\S+: |[\w.-]+: )?(?:line \d+: |\d+: )?.*(?:command not found|: not found)(?:: \S+)?$|is not recognized as (?:an internal|the name|a name)|^Unknown command: `, not: `(?i)^\s*(?:error|npm|warning|go|#|>)|: \d+ not found|modules? not found`, conf: 0.88,
+		name: "shell.command_not_found", lits: []string{"not found", "is not recognized", "no such command", "unknown command: ", "nicht gefunden", "introuvable", "no encontrada"}, re: `(?:Kommando|Befehl) nicht gefunden|commande introuvable|orden no encontrada|^(?:.*\b(?:ba|z|k|da|fi)?sh(?:\.exe)?: |\S+\.sh: |/\S+: |[\w.-]+: )?(?:line \d+: |\d+: )?.*(?:command not found|: not found)(?:: \S+)?$|is not recognized as (?:an internal|the name|a name)|^Unknown command: `, not: `(?i)^\s*(?:error|npm|warning|go|#|>)|: \d+ not found|modules? not found`, conf: 0.88,
 		yes: []string{"bash: line 1: helmfile: command not found", "/bin/sh: 1: foo: not found", "zsh: command not found: foo", "'foo' is not recognized as an internal or external command,", "sh: tsc: not found"},
 		no:  []string{"npm error 404 Not Found", "page not found here"},
 	},
@@ -74,7 +74,7 @@ var shellRules = []rule{
 		no:  []string{"curl 8.0"},
 	},
 	{
-		name: "shell.errno", lits: []string{"no such file or directory", "permission denied", "no space left on device", "is a directory", "not a directory", "file exists", "operation not permitted", "read-only file system", "connection refused", "connection reset", "connection timed out", "argument list too long", "text file busy", "exec format error", "cannot execute", "resource busy", "too many open files", "input/output error", "quota exceeded", "directory not empty", "cannot allocate memory", "is unreachable", "name too long", "bad interpreter", "name or service not known"},
+		name: "shell.errno", lits: []string{"no such file or directory", "permission denied", "no space left on device", "is a directory", "not a directory", "file exists", "operation not permitted", "read-only file system", "connection refused", "connection reset", "connection timed out", "argument list too long", "text file busy", "exec format error", "cannot execute", "resource busy", "too many open files", "input/output error", "quota exceeded", "directory not empty", "cannot allocate memory", "is unreachable", "name too long", "bad interpreter", "name or service not known", "verzeichnis nicht gefunden", "keine berechtigung", "aucun fichier", "non accord", "no existe el fichero", "permiso denegado"},
 		re: `^(?:\S+(?: \S+){0,4}: ).*` + sysErrors + `(?:\.| \([^)]*\))?$|^sudo: `, not: `(?i)^\s*(?:warning|info|debug|note|npm|tar: Removing)`, conf: 0.78,
 		yes: []string{"dd: error writing '/dev/full': No space left on device", "bash: ./run.sh: Permission denied", "cat: nope.txt: No such file or directory", "mkdir: cannot create directory 'x': File exists"},
 		no:  []string{"warning: x: No such file or directory", "no such file or directory"},

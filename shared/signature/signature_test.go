@@ -80,6 +80,9 @@ func TestSameInEveryDress(t *testing.T) {
 			"jenkins":        stamp(c.log, func(i int) string { return fmt.Sprintf("09:15:%02d  ", i%60) }),
 			"jenkins, iso":   stamp(c.log, func(i int) string { return fmt.Sprintf("[2026-03-04T09:15:%02d.881Z] ", i%60) }),
 			"gitlab, stamps": stamp(c.log, func(i int) string { return fmt.Sprintf("2026-03-04T09:15:%02d.881234Z 01O ", i%60) }),
+			"lerna":          stamp(c.log, func(int) string { return "@acme/shop: " }),
+			"turbo":          stamp(c.log, func(int) string { return "shop:build: " }),
+			"compose":        stamp(c.log, func(int) string { return "shop-1  | " }),
 			"docker build":   stamp(c.log, func(i int) string { return fmt.Sprintf("#12 %d.%03d ", i, i*7) }),
 			"5,000 before":   passing + c.log,
 			"5,000 behind":   c.log + passing,
@@ -144,6 +147,10 @@ func TestClassAndInstance(t *testing.T) {
 	two = l[0] + l[3] + l[4] + l[1] + l[2]
 	if x, y := extract(t, "make", one), extract(t, "make", two); x.SigSHA != y.SigSHA || x.SetSHA != y.SetSHA {
 		t.Errorf("the order of errors that were printed side by side counts: %q %q", x.Normalised, y.Normalised)
+	}
+	tests := []string{"thread 'store::tests::sums' (7) panicked at src/store.rs:9:5:\nattempt to add with overflow\n", "thread 'store::tests::adds' (8) panicked at src/store.rs:5:17:\nassertion `left == right` failed\n  left: 1\n right: 2\n"}
+	if x, y := extract(t, "cargo", tests[0]+"\n"+tests[1]), extract(t, "cargo", tests[1]+"\n"+tests[0]); x.DetailSHA != y.DetailSHA || x.SetSHA != y.SetSHA || !strings.Contains(x.Normalised, "adds") {
+		t.Errorf("the order of tests counts: %q %q", x.Normalised, y.Normalised)
 	}
 	if c := extract(t, "shell", "ok 1 - a\nok 2 - b\n0 errors, 0 failures\n"); c.Confidence > 0.2 {
 		t.Errorf("a passing log: %+v", c)
