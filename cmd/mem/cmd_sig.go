@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,8 @@ signature on every machine and in every CI. Secrets are masked.
 }
 
 func (a *app) sig(in io.Reader, file, tool, baseline string) error {
+	// What a log needs is bounded; a collection would take longer than the rest.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	o := signature.Options{Tool: tool}
 	if baseline != "" {
 		green, err := readLog(nil, baseline)

@@ -32,7 +32,7 @@ type Log struct {
 func Read(r io.Reader) (*Log, error) {
 	l := &Log{}
 	buf := make([]byte, 0, 64<<10)
-	chunk := make([]byte, 256<<10)
+	chunk := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(chunk)
 		l.total += int64(n)

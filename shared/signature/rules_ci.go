@@ -72,6 +72,12 @@ var lateRules = append(ninjaLast[:len(ninjaLast):len(ninjaLast)], []rule{
 
 var lateProcess = []rule{
 	{
+		name: "npm.install_script", lits: []string{"npm error ", "npm err! "}, re: npmP + `(?:\S.*: (?:fatal )?error: .+|(?:gyp ERR! )?(?:find \w+ You need|stack \w*Error: ).+|\w*Error: .+|.*(?:[Nn]o such file|not found|[Pp]ermission denied).*)`, not: `failed with exit code|command failed|complete log`, need: "npm error command ", conf: 0.85,
+		detail: detail{how: within, re: npmP + `path (.+)`},
+		yes:    []string{"npm error ../src/a.cc:3:1: fatal error: uv.h: No such file or directory", "npm error gyp ERR! find Python You need to install the latest version of Python.", "npm error sh: 1: node-gyp: not found"},
+		no:     []string{"npm error gyp ERR! configure error", "npm error code 1"},
+	},
+	{
 		name: "npm.exit", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code \d+$`, conf: 0.7,
 		detail: detail{how: within, re: npmP + `(?:path (.+)|(gyp ERR! stack (?:Error|\w+Error): .+))`},
 		yes:    []string{"npm error code 1"},

@@ -73,6 +73,12 @@ var mavenRules = []rule{
 		no:     []string{"[WARNING] The POM for c:d:jar:2 is missing"},
 	},
 	{
+		name: "maven.enforcer", lits: []string{"[error] rule "}, re: `^\[ERROR\] Rule \d+: `, conf: 0.93,
+		detail: detail{how: next},
+		yes:    []string{"[ERROR] Rule 0: org.apache.maven.enforcer.rules.version.RequireJavaVersion failed with message:"},
+		no:     []string{"[ERROR] Rules"},
+	},
+	{
 		name: "maven.goal", lits: []string{"failed to execute goal", "no plugin found for prefix", "unknown lifecycle phase", "no goals have been specified", "plugin "}, re: `^\[ERROR\] (?:Failed to execute goal|No plugin found|Unknown lifecycle phase|No goals|Plugin \S+ or one of its)`, conf: 0.86,
 		detail: detail{how: after, re: `^\[ERROR\] (\S.+)`, lines: 1},
 		yes:    []string{"[ERROR] Failed to execute goal org.apache.maven.plugins:maven-enforcer-plugin:3.0:enforce (x) on project y: Some Enforcer rules have failed."},
@@ -102,6 +108,11 @@ var gradleRules = []rule{
 		detail: detail{how: after, re: `^\s+(\S.*)`, lines: 2},
 		yes:    []string{"CartTest > totals() FAILED", "com.acme.CartTest > totals FAILED"},
 		no:     []string{"> Task :test FAILED", "BUILD FAILED in 25s"},
+	},
+	{
+		name: "gradle.script", lits: []string{"file '", "general error during"}, re: `^\s+(?:(?:build|settings) file '.+': \d+: \S|General error during \w+: \S)|^e: .+\.kts:\d+`, conf: 0.95,
+		yes: []string{"  build file '/home/ci/w/build.gradle': 3: unexpected token: } @ line 3, column 1.", "  General error during conversion: Unsupported class file major version 65"},
+		no:  []string{"Build file '/home/ci/w/build.gradle' line: 2"},
 	},
 	{
 		name: "gradle.cause", lits: []string{"> "}, re: `^\s*> \S`, not: `^> (?:Task |Run with|Get more|Configure |IDLE|Transform|Starting|Build )|There were failing tests|Compilation (?:error|failed)[.;]|A failure occurred while executing|Get more help|for the command line|Process 'command .*' finished with non-zero`, need: "* what went wrong:", conf: 0.93, pick: deepest,

@@ -91,6 +91,11 @@ var nodeRules = []rule{
 		no:     []string{"(node:12) [DEP0169] DeprecationWarning: `url.parse()`", "error: unknown option", "  Error: indented"},
 	},
 	{
+		name: "node.rejection", lits: []string{"unhandledpromiserejection", "] {"}, re: `^\[(?:UnhandledPromiseRejection|(?:[A-Z]\w*)?Error(?: \[\w+\])?): `, conf: 0.74,
+		yes: []string{`[UnhandledPromiseRejection: This error originated either by throwing inside of an async function] {`, "[Error: ENOENT: no such file] {"},
+		no:  []string{"[UnhandledPromise]"},
+	},
+	{
 		name: "node.listen", lits: []string{"eaddrinuse", "eacces", "enoent:", "econnrefused"}, re: `\bE(?:ADDRINUSE|ACCES|NOENT|CONNREFUSED)\b`, not: `^npm |^\s*(?:code|errno|syscall):`, conf: 0.6,
 		yes: []string{"listen EADDRINUSE: address already in use :::3000"},
 		no:  []string{"  code: 'EADDRINUSE',"},
@@ -127,6 +132,11 @@ var eslintRules = []rule{
 		detail: detail{how: after, re: `(.*(?:eslint\.config|ESLint couldn't find|Referenced from).*)`, lines: 6},
 		yes:    []string{"ESLint couldn't find a configuration file. To set up a configuration file for this project, please run:", "No files matching the pattern 'src' were found.", "ESLint couldn't find the plugin \"eslint-plugin-react\"."},
 		no:     []string{"Oops! Something went wrong! :("},
+	},
+	{
+		name: "eslint.exception", lits: []string{"error: "}, re: `^(?:[A-Z]\w*)?Error: `, need: "oops! something went wrong", conf: 0.88,
+		yes: []string{`TypeError: Key "rules": Key "no-foo": Could not find "no-foo" in plugin "@".`},
+		no:  []string{"Oops! Something went wrong! :("},
 	},
 	{
 		name: "eslint.crash", lits: []string{"oops! something went wrong"}, re: `Oops! Something went wrong`, conf: 0.6,

@@ -33,6 +33,11 @@ var cargoRules = []rule{
 		no:     []string{"error: could not compile `ledger` (bin \"ledger\") due to 1 previous error", "error: aborting due to 2 previous errors", "error: linking with `cc` failed: exit status: 1"},
 	},
 	{
+		name: "cargo.fmt", lits: []string{"diff in "}, re: `^Diff in .+:\d+:$`, conf: 0.85,
+		yes: []string{"Diff in /home/ci/w/src/main.rs:1:"},
+		no:  []string{"Diff in progress"},
+	},
+	{
 		name: "cargo.test_failed", lits: []string{"... failed", "failed to run custom build command"}, re: `^test (\S+) .*\.\.\. FAILED$|failed to run custom build command`, conf: 0.8, pick: least,
 		yes: []string{"test tests::adds ... FAILED"},
 		no:  []string{"test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out"},

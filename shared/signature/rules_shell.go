@@ -17,7 +17,7 @@ var gitRules = []rule{
 		no:  []string{"error: failed to push some refs to 'x'"},
 	},
 	{
-		name: "git.access", lits: []string{"permission denied (", "host key verification failed", "could not resolve hostname", "ssh: connect", "permission to", "repository not found", "authentication failed", "remote: error", "remote: fatal", "gitlab: "}, re: `Permission denied \((?:publickey|password|keyboard)|Host key verification failed|^ssh: |^remote: (?:error|fatal|ERROR|Permission|Repository not found|HTTP Basic|Support for password|Invalid)|^ERROR: (?:Repository not found|Permission to)`, conf: 0.95,
+		name: "git.access", lits: []string{"permission denied (", "host key verification failed", "could not resolve hostname", "ssh: connect", "permission to", "repository not found", "authentication failed", "remote: error", "remote: fatal", "smudge error", "error downloading object"}, re: `^Error downloading object|Smudge error|Permission denied \((?:publickey|password|keyboard)|Host key verification failed|^ssh: |^remote: (?:error|fatal|ERROR|Permission|Repository not found|HTTP Basic|Support for password|Invalid)|^ERROR: (?:Repository not found|Permission to)`, conf: 0.95,
 		yes: []string{"git@github.com: Permission denied (publickey).", "ssh: Could not resolve hostname github.com: Temporary failure in name resolution", "remote: Repository not found."},
 		no:  []string{"fatal: Could not read from remote repository.", "remote: Counting objects: 100%"},
 	},
