@@ -122,6 +122,9 @@ func TestLongLog(t *testing.T) {
 	if piped, err := signature.Extract(l, signature.Options{}); err != nil || piped.MatchedLine != whole.MatchedLine || piped.DetailSHA != whole.DetailSHA {
 		t.Errorf("piped, line %d: %v", piped.MatchedLine, err)
 	}
+	if many := extract(t, "", "error: first\n"+strings.Repeat("\n", 5<<20-30)+"fine"); many.MatchedLine != 1 || !many.Truncated {
+		t.Errorf("5 M lines: line %d", many.MatchedLine)
+	}
 	if many := extract(t, "", strings.Repeat("\n", 400_000)+"error: boom"); many.MatchedLine != 400_001 || !many.Truncated {
 		t.Errorf("400,001 lines: line %d", many.MatchedLine)
 	}

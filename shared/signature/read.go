@@ -21,12 +21,28 @@ func (t *text) read(head, tail string, gap int) {
 			n++
 		}
 	}
-	t.split(tail, n)
-	if len(t.lines) > MaxLines {
-		keep := MaxLines / 5
-		t.lines = append(t.lines[:keep:keep], t.lines[len(t.lines)-(MaxLines-keep):]...)
-		t.cut = true
+	// Of too many lines the first and the last are kept, as of too many bytes.
+	if over := strings.Count(tail, "\n") + 1 - MaxLines; over > 0 {
+		const keep = MaxLines / 5
+		end := skipLines(tail, keep)
+		n = t.split(tail[:end], n)
+		tail = tail[end:]
+		tail, n, t.cut = tail[skipLines(tail, over):], n+over, true
 	}
+	t.split(tail, n)
+}
+
+// skipLines is the offset behind the first n lines of s.
+func skipLines(s string, n int) int {
+	at := 0
+	for ; n > 0; n-- {
+		i := strings.IndexByte(s[at:], '\n')
+		if i < 0 {
+			return len(s)
+		}
+		at += i + 1
+	}
+	return at
 }
 
 // split adds the lines of s, the first of which is number n, and returns the
