@@ -29,9 +29,9 @@ var ciJob = []rule{
 		no:  []string{"Download action repository 'x'"},
 	},
 	{
-		name: "ci.access", lits: []string{"credentials could not be loaded", "is not authorized to perform", "could not load credentials", "could not assume role", "not authorized", "rate limit", "bad credentials", "resource not accessible", "input required and not supplied", "requires authentication", "no hosted parallelism"}, re: `Credentials could not be loaded|is not authorized to perform|Could not assume role|[Rr]ate limit exceeded|secondary rate limit|Bad credentials|Resource not accessible by|Input required and not supplied|No hosted parallelism`, not: `Failed to parse and upload`, conf: 0.95, pick: last,
+		name: "ci.access", lits: []string{"credentials could not be loaded", "is not authorized to perform", "could not load credentials", "could not assume role", "not authorized", "rate limit", "bad credentials", "resource not accessible", "input required and not supplied", "requires authentication", "no hosted parallelism"}, re: `Credentials could not be loaded|is not authorized to perform|Could not assume role|[Rr]ate limit exceeded|secondary rate limit|Bad credentials|Resource not accessible by|Input required and not supplied|No hosted parallelism`, not: `^(?:Failed|Unable|Could not) to (?:parse|upload|report|publish|send)`, conf: 0.95, pick: last,
 		yes: []string{"Credentials could not be loaded, please check your action inputs: Could not load credentials from any providers", `"message": "API rate limit exceeded for user ID 1.`, "User: arn:aws:sts::1:assumed-role/x is not authorized to perform: s3:PutObject"},
-		no:  []string{"credentials loaded"},
+		no:  []string{"credentials loaded", "Failed to upload metrics: User: x is not authorized to perform: s3:PutObject"}, // a job's own reports
 	},
 	{
 		name: "ci.git", lits: []string{"fatal: "}, re: `^fatal: `, not: `Could not read from remote|fatal: not a git repository|^fatal: No url found for submodule`, conf: 0.94, pick: last,

@@ -20,7 +20,7 @@ var pytestRules = []rule{
 	},
 	{
 		name: "pytest.error", lits: []string{"e  "}, re: `^(?:\[gw\d+\] )?E   +(?:` + pyName + `\b|assert |fixture '|Failed: |recursive dependency|in "parametrize"|\S+: function uses)`, conf: 0.96,
-		detail: detail{how: before, re: `^_{2,} (?:ERROR (?:collecting|at \w+ of) )?(.+?) _{2,}$`, lines: 4000},
+		detail: detail{how: before, re: `^_{2,} (?:ERROR (?:collecting|at \w+ of) )?(.+?) _{2,}$|^JUnit (?:failure|error): (?:\S+\.)?(\w+(?:\[.*\])?): `, lines: 4000},
 		yes:    []string{"E       AssertionError: assert '{}' == '[1]'", "E   ModuleNotFoundError: No module named 'x'", "E       fixture 'db' not found", "E       assert 1 == 2", "E   Failed: DID NOT RAISE <class 'ValueError'>"},
 		no:     []string{"E         - [1]", "E         +  where 1 = f()", "E     File \"/x/a.py\", line 3"},
 	},
