@@ -108,7 +108,7 @@ func (t *text) candidates(c *compiled, from, to int) []int32 {
 	}
 	var out []int32
 	for _, l := range c.lits {
-		out = append(out, cut(t.by[l], from, to)...)
+		out = append(out, bothEnds(cut(t.by[l], from, to))...)
 	}
 	slices.Sort(out)
 	return bothEnds(slices.Compact(out))

@@ -12,6 +12,7 @@ type rule struct {
 	not    string   // lines that match are cascade lines, never the root
 	need   string   // lower case, with | between; one of them stands somewhere in the log
 	keep   string   // groups of the root line that are its identity; "": all of it
+	as     string   // the identity itself, where programs say one thing in many ways
 	under  string   // the nearest line above with less indent begins so
 	trace  bool     // a stack trace follows
 	pick   pick

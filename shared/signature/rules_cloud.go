@@ -4,10 +4,15 @@ package signature
 // solve` behind that: the first telling is the root.
 var dockerRules = []rule{
 	{
+		name: "docker.socket", lits: []string{"docker daemon socket", "docker.sock", "docker api"}, re: `permission denied while trying to connect to the [Dd]ocker|docker\.sock: connect: permission denied`, as: "permission denied on the docker socket", conf: 0.955,
+		yes: []string{"permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial unix /var/run/docker.sock: connect: permission denied"},
+		no:  []string{"Cannot connect to the Docker daemon at unix:///var/run/docker.sock."},
+	},
+	{
 		name: "docker.daemon", lits: []string{"docker daemon", "error during connect", "dockerdesktoplinux", "docker.sock"}, re: `(?i)cannot connect to the docker daemon|is the docker daemon running|error during connect|failed to connect to the docker API|docker\.sock: (?:connect|bind)`, conf: 0.95,
-		keep: `(?i)(cannot connect to the docker daemon)`,
-		yes:  []string{"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "ERROR: error during connect: Get \"http://x\": EOF", "failed to connect to the docker API at unix:///var/run/docker.sock"},
-		no:   []string{"docker daemon started"},
+		as:  "cannot connect to the docker daemon",
+		yes: []string{"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "ERROR: error during connect: Get \"http://x\": EOF", "failed to connect to the docker API at unix:///var/run/docker.sock"},
+		no:  []string{"docker daemon started"},
 	},
 	{
 		name: "docker.checksum", lits: []string{"failed to calculate checksum", "failed to compute cache key", "copy failed:", "add failed:", "forbidden path outside"}, re: `failed to calculate checksum|failed to compute cache key|^(?:COPY|ADD) failed: |[Ff]orbidden path outside`, conf: 0.95,

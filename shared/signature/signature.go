@@ -168,6 +168,9 @@ func (t *text) fill(r *Result, f choice, mask func(string) string) {
 			identity = strings.Join(m[1:], " ")
 		}
 	}
+	if f.c != nil && f.c.as != "" {
+		identity = f.c.as
+	}
 	r.Normalised = Normalise(identity)
 	if withVersions := NormaliseDetail(identity); withVersions != r.Normalised {
 		r.Detail = withVersions

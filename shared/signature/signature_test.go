@@ -152,6 +152,15 @@ func TestClassAndInstance(t *testing.T) {
 	if x, y := extract(t, "cargo", tests[0]+"\n"+tests[1]), extract(t, "cargo", tests[1]+"\n"+tests[0]); x.DetailSHA != y.DetailSHA || x.SetSHA != y.SetSHA || !strings.Contains(x.Normalised, "adds") {
 		t.Errorf("the order of tests counts: %q %q", x.Normalised, y.Normalised)
 	}
+	daemon := extract(t, "docker", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n")
+	for _, s := range []string{"ERROR: Cannot connect to the Docker daemon at tcp://10.0.0.3:2375. Is the docker daemon running?", "failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct and if the daemon is running: dial unix /var/run/docker.sock: connect: no such file or directory", "error during connect: this error may indicate that the docker daemon is not running: Get \"http://%2F%2F.%2Fpipe%2Fdocker_engine/_ping\": open //./pipe/docker_engine: The system cannot find the file specified."} {
+		if r := extract(t, "docker", s); r.DetailSHA != daemon.DetailSHA {
+			t.Errorf("%s: %q %q", s, r.Normalised, r.Detail)
+		}
+	}
+	if r := extract(t, "docker", "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial unix /var/run/docker.sock: connect: permission denied"); r.SigSHA == daemon.SigSHA {
+		t.Error("no right to the socket is another failure than no daemon")
+	}
 	if c := extract(t, "shell", "ok 1 - a\nok 2 - b\n0 errors, 0 failures\n"); c.Confidence > 0.2 {
 		t.Errorf("a passing log: %+v", c)
 	}
