@@ -29,7 +29,7 @@ var dockerRules = []rule{
 	{
 		name: "docker.apt", lits: []string{"e: ", "err:", "unable to select packages", "no package ", "error: unable", "nothing provides"}, re: `^E: (?:Failed to fetch|Unable to locate|Unable to fetch|Unable to correct|Package|Version|The repository|Release file|Could not|Sub-process|Some index|Conflicting|You don't|Invalid|Malformed|The method|GPG|Unmet)|^ERROR: unable to select packages|^No package \S+ available|^Error: (?:Unable to find a match|Nothing to do|Failed to download)|^\s*Problem.*: nothing provides`, not: `^E: Some index|^E: Sub-process .* returned an error code`, conf: 0.94,
 		detail: detail{how: after, re: `^\s+(\S+ \(no such package\):|required by: .+|.*)`, lines: 1},
-		yes:    []string{"E: Failed to fetch http://deb.debian.org/x.deb  404  Not Found", "E: Unable to locate package foo", "ERROR: unable to select packages:"},
+		yes:    []string{"E: Failed to fetch http://deb.example/x.deb  404  Not Found", "E: Unable to locate package foo", "ERROR: unable to select packages:"},
 		no:     []string{"E: Some index files failed to download.", "Err:5 http://x Release"},
 	},
 	{
