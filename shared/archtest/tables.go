@@ -19,11 +19,11 @@ var Ranks = map[string]int{
 	"shared/derived":    1,
 	"shared/gitlog":     1,
 	"shared/redact":     1,
-	"shared/signature":  1,
 	"shared/rank":       1,
 	"shared/strictyaml": 1,
 
 	"shared/transcript":        2,
+	"shared/signature":         2,
 	"shared/chunk":             2,
 	"shared/gru":               2,
 	"shared/gru/extractive":    2,
