@@ -244,23 +244,9 @@ func (f *Function) appliedIn(ctx context.Context, project, stream, in string) (i
 	return min(g, l), err
 }
 
-// catchUp applies what stands in the log after the indexes' positions, in every live
-// space; it returns the last seq applied in any, 0 when there was nothing.
-func (f *Function) catchUp(ctx context.Context, project, stream string) (last int64, err error) {
-	spaces, err := f.spacesOf(ctx, stream)
-	if err != nil {
-		return 0, err
-	}
-	for _, in := range spaces {
-		n, err := f.catchUpIn(ctx, project, stream, in, 0)
-		if last = max(last, n); err != nil {
-			return last, err
-		}
-	}
-	return last, nil
-}
-
-// catchUpIn is catchUp in one space, for about so long where most is not 0.
+// catchUpIn applies what stands in the log after the indexes' positions in one space, for
+// about so long where most is not 0; it returns the last seq applied, 0 when there was
+// nothing.
 func (f *Function) catchUpIn(ctx context.Context, project, stream, in string, most time.Duration) (last int64, err error) {
 	defer fault.Wrap(&err, "project %s/%s", project, stream)
 	after, err := f.appliedIn(ctx, project, stream, in)
