@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -33,7 +34,7 @@ looked for and not found; it ends with 1 where one was.
 
 --source takes an object as answers show it, a session, a file name or the hash of
 one; --node a statement or a memory, and with it what was said in the same turns;
---project alone all of a project.
+--project alone all of a project. Without --project it is looked for in all.
 
 What is forgotten stays away: the upload in the bucket "transcripts" is not read again,
 nor the same file when it comes again, until mem learn --again FILE. --inbox removes the
@@ -63,11 +64,14 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 	case f.source == "" && f.node == "" && a.project == "":
 		return usageError{fmt.Errorf("name what to forget: --source, --node, or --project for all of one")}
 	}
-	c, project, err := a.inOne(ctx)
+	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"project": project, "source": f.source, "node": strings.ToLower(f.node), "all": f.source == "" && f.node == "", "inbox": f.inbox, "dry_run": true}
+	body := map[string]any{"source": f.source, "node": strings.ToLower(f.node), "all": f.source == "" && f.node == "", "inbox": f.inbox, "dry_run": true}
+	if body["project"], err = a.holder(ctx, c, body); err != nil {
+		return err
+	}
 	var out forget.Receipt
 	if f.dry || !f.yes {
 		if err := a.callForget(ctx, c, body, &out); err != nil {
@@ -86,8 +90,7 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 			return err
 		}
 		if !ok {
-			fmt.Fprintln(a.err, "mem: nothing was forgotten; run it again with --yes")
-			return nil
+			return usageError{errors.New("nothing was forgotten; run it again with --yes")}
 		}
 	}
 	body["dry_run"] = false
@@ -102,6 +105,37 @@ func (a *app) forget(ctx context.Context, f forgetFlags) error {
 		return fault.At(fault.Internal, "receipt", "the places stand above; run it again, and report it if they stay", "words of what was forgotten were found")
 	}
 	return nil
+}
+
+// holder is the project that is meant: the one named, that of the working directory, or
+// the only one that has what body names.
+func (a *app) holder(ctx context.Context, c *client, body map[string]any) (string, error) {
+	if p, err := a.scope(ctx, c); err != nil || p != "" {
+		return p, err
+	}
+	known, err := c.known(ctx)
+	if err != nil {
+		return "", err
+	}
+	var in []string
+	for _, p := range known {
+		ask := maps.Clone(body)
+		ask["project"] = p
+		err := a.callForget(ctx, c, ask, &forget.Receipt{})
+		switch {
+		case err == nil:
+			in = append(in, p)
+		case !fault.Is(err, fault.NotFound):
+			return "", fmt.Errorf("project %s: %w", p, err)
+		}
+	}
+	switch len(in) {
+	case 1:
+		return in[0], nil
+	case 0:
+		return "", fault.At(fault.NotFound, "", "mem log -p PROJECT shows what was read; name an object, a session, a node or the hash of one", "nothing is called so in any project (%s)", strings.Join(known, ", "))
+	}
+	return "", usageError{fmt.Errorf("name one with --project: it is in %s", strings.Join(in, ", "))}
 }
 
 func (a *app) callForget(ctx context.Context, c *client, body map[string]any, out *forget.Receipt) error {
