@@ -74,6 +74,8 @@ type Function struct {
 	cfg    Config
 	skills *skill.Reader
 
+	faces faces
+
 	dense, lexical, graph *leg // the two searches, and the rows of what they found
 }
 
@@ -129,25 +131,6 @@ const (
 
 // askTimeout bounds a whole answer (brief P16).
 const askTimeout = 5 * time.Second
-
-// face is what a question is embedded and weighed by, taken once at the beginning of a
-// request: no answer mixes two spaces.
-type face struct {
-	embedder llm.Embedder
-	space    memory.Space
-	floorIDF float64
-}
-
-func (f *Function) face(ctx context.Context) (face, error) {
-	e := f.cfg.Embedder
-	if f.cfg.Serving != nil {
-		var err error
-		if e, err = f.cfg.Serving(ctx); err != nil {
-			return face{}, err
-		}
-	}
-	return face{embedder: e, space: e.Space(), floorIDF: f.cfg.FloorIDF}, nil
-}
 
 // asking is one request on its way.
 type asking struct {
