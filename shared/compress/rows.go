@@ -1,0 +1,439 @@
+package compress
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Which elements of an array stay: of rowsShown the first 30 %, the last 15 %
+// and up to 55 % that say more than the others. Over that stay
+//
+//	rows that report a failure, by the VALUE of a field that tells it
+//	the first two rows of a value that is rare in a field of few values
+//	the first row of each key path
+//	rows with a number far from the others of its field
+//	rows with the question's words
+//
+// Rows of which every field differs from row to row are things, not samples: all
+// stay.
+const (
+	minRows   = 20
+	minScalar = 40 // of numbers and strings
+	rowsShown = 15
+
+	firstRows = 5 // 30 % of rowsShown
+	lastRows  = 2 // 15 %
+
+	fewValues    = 12   // a field of at most so many different values is a category
+	rareShare    = 0.05 // of the rows: a value with less is rare
+	commonShare  = 0.5  // of the rows: the most frequent value of a category
+	farSigma     = 3.0  // stays over the budget
+	outlierSigma = 2.0  // stays within it
+	farRows      = 4    // of one field
+	sameRows     = 3    // failures that differ in numbers alone: the first two and the last
+	changesShown = 6    // of one field: where its value changes
+	queryRows    = 10
+	maxFields    = 256
+)
+
+// field is what is known of one key path over all rows.
+type field struct {
+	rows     int            // that have it
+	values   map[uint64]int // how often each value is there, up to maxDistinct
+	many     bool           // more values than that
+	n        int            // of numbers
+	sum, sq  float64
+	changes  []int32 // rows whose value is another than that of the row before
+	last     uint64
+	manyMove bool
+}
+
+const maxDistinct = 256
+
+// jvalue is a scalar of one row.
+type jvalue struct {
+	row   int32
+	path  int32
+	node  int32
+	hash  uint64
+	num   float64
+	isNum bool
+}
+
+type survey struct {
+	w      *jwriter
+	fields []field
+	values []jvalue
+	paths  map[uint64]int32 // of any value, scalar or not; the index of its field, or -1
+	fresh  []bool           // rows with a key path that no row before has
+	errs   []bool
+}
+
+// hashString is FNV-1a: the same in every run, as what collides must be too.
+func hashString(h uint64, s string) uint64 {
+	const prime = 1099511628211
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * prime
+	}
+	return h
+}
+
+const hashBasis = 14695981039346656037
+
+// choose tells which rows stay; nil when all do.
+func (w *jwriter) choose(rows []int32) []bool {
+	n := len(rows)
+	scalars := 0
+	for _, r := range rows {
+		if k := w.t.nodes[r].kind; k != '{' && k != '[' {
+			scalars++
+		}
+	}
+	if scalars*2 > n && n < minScalar {
+		return nil
+	}
+	s := survey{w: w, paths: map[uint64]int32{}, fresh: make([]bool, n), errs: make([]bool, n)}
+	for i, r := range rows {
+		s.row(int32(i), r)
+	}
+	if scalars == 0 && !s.repetitive(n) {
+		return nil
+	}
+	stays := make([]bool, n)
+	for i := range n {
+		if i < firstRows || i >= n-lastRows || s.fresh[i] {
+			stays[i] = true
+		}
+	}
+	s.failures(rows, stays)
+	if scalars*2 <= n {
+		s.rare(stays)
+	}
+	s.far(stays)
+	w.named(rows, stays)
+	left := rowsShown - firstRows - lastRows
+	for _, i := range s.telling(n) {
+		if left == 0 {
+			break
+		}
+		if !stays[i] {
+			stays[i] = true
+			left--
+		}
+	}
+	return stays
+}
+
+// row reads a row's key paths and scalars.
+func (s *survey) row(i, r int32) { s.walk(i, r, hashBasis, "") }
+
+func (s *survey) walk(row, i int32, path uint64, name string) {
+	n := &s.w.t.nodes[i]
+	at, known := s.paths[path]
+	if !known {
+		at = -1
+		if len(s.fields) < maxFields {
+			at = int32(len(s.fields))
+			s.fields = append(s.fields, field{values: map[uint64]int{}})
+		}
+		s.paths[path] = at
+		s.fresh[row] = true
+	}
+	switch n.kind {
+	case '{':
+		if failureField(name) && n.next > i+1 {
+			s.errs[row] = true
+		}
+		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
+			key := s.w.t.name(c)
+			s.walk(row, c, hashString(path^0x2e, key), key)
+		}
+	case '[':
+		if failureField(name) && n.next > i+1 {
+			s.errs[row] = true
+		}
+		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
+			s.walk(row, c, hashString(path, "[]"), name)
+		}
+	default:
+		s.scalar(row, i, at, name)
+	}
+}
+
+func (s *survey) scalar(row, i, at int32, name string) {
+	raw := s.w.t.raw(i)
+	n := &s.w.t.nodes[i]
+	if failureValue(name, raw, n.kind) {
+		s.errs[row] = true
+	}
+	if at < 0 {
+		return
+	}
+	f := &s.fields[at]
+	f.rows++
+	h := hashString(hashBasis, raw)
+	if _, ok := f.values[h]; ok || len(f.values) < maxDistinct {
+		f.values[h]++
+	} else {
+		f.many = true
+	}
+	if f.rows > 1 && h != f.last && !f.manyMove {
+		if len(f.changes) == changesShown {
+			f.manyMove = true
+		} else {
+			f.changes = append(f.changes, row)
+		}
+	}
+	f.last = h
+	v := jvalue{row: row, path: at, node: i, hash: h}
+	if n.kind == 'n' {
+		if x, err := strconv.ParseFloat(raw, 64); err == nil {
+			v.num, v.isNum = x, true
+			f.n++
+			f.sum += x
+			f.sq += x * x
+		}
+	}
+	s.values = append(s.values, v)
+}
+
+// repetitive reports that some field of most rows says the same again and again.
+func (s *survey) repetitive(n int) bool {
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.rows*2 >= n && !f.many && len(f.values)*2 <= f.rows {
+			return true
+		}
+	}
+	// Rows of empty objects and arrays have no scalar at all.
+	return len(s.values) == 0
+}
+
+// failures keeps rows that report one. Of those that differ in numbers alone the
+// first and the last stay.
+func (s *survey) failures(rows []int32, stays []bool) {
+	count := map[uint64]int{}
+	var forms []uint64
+	var at []int
+	for i := range rows {
+		if s.errs[i] {
+			forms = append(forms, maskedHash(s.w.t.raw(rows[i])))
+			at = append(at, i)
+			count[forms[len(forms)-1]]++
+		}
+	}
+	seen := map[uint64]int{}
+	for k, i := range at {
+		f := forms[k]
+		seen[f]++
+		if seen[f] < sameRows || seen[f] == count[f] {
+			stays[i] = true
+		}
+	}
+}
+
+// maskedHash is a hash of a text without its numbers and ids.
+func maskedHash(s string) uint64 {
+	const prime = 1099511628211
+	h := uint64(hashBasis)
+	for i := 0; i < len(s); {
+		if !alnum[s[i]] {
+			h = (h ^ uint64(s[i])) * prime
+			i++
+			continue
+		}
+		j, digit := i, false
+		for j < len(s) && alnum[s[j]] {
+			digit = digit || s[j] <= '9'
+			j++
+		}
+		if digit {
+			h = (h ^ '#') * prime
+		} else {
+			h = hashString(h, s[i:j])
+		}
+		i = j
+	}
+	return h
+}
+
+// rare keeps the first two rows of each value that is rare in a category.
+func (s *survey) rare(stays []bool) {
+	n := len(stays)
+	seen := map[[2]uint64]int{}
+	for _, v := range s.values {
+		f := &s.fields[v.path]
+		if f.many || len(f.values) > fewValues || len(f.values) < 2 {
+			continue
+		}
+		most := 0
+		for _, c := range f.values {
+			most = max(most, c)
+		}
+		if float64(most) < commonShare*float64(f.rows) {
+			continue
+		}
+		if c := f.values[v.hash]; c > max(1, int(rareShare*float64(n))) {
+			continue
+		}
+		key := [2]uint64{uint64(v.path), v.hash}
+		if seen[key]++; seen[key] <= 2 {
+			stays[v.row] = true
+		}
+	}
+}
+
+// sigma is how far a number is from the others of its field, in standard
+// deviations.
+func (f *field) sigma(x float64) float64 {
+	if f.n < 8 {
+		return 0
+	}
+	mean := f.sum / float64(f.n)
+	v := f.sq/float64(f.n) - mean*mean
+	if v <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return math.Abs(x-mean) / math.Sqrt(v)
+}
+
+// far keeps the rows with the numbers furthest from the others.
+func (s *survey) far(stays []bool) {
+	byField := map[int32][]jvalue{}
+	for _, v := range s.values {
+		if v.isNum && s.fields[v.path].sigma(v.num) > farSigma {
+			byField[v.path] = append(byField[v.path], v)
+		}
+	}
+	for p, vs := range byField {
+		f := &s.fields[p]
+		slices.SortStableFunc(vs, func(a, b jvalue) int { return cmp.Compare(f.sigma(b.num), f.sigma(a.num)) })
+		for _, v := range vs[:min(len(vs), farRows)] {
+			stays[v.row] = true
+		}
+	}
+}
+
+// telling gives rows that say more than the others, in the order in which they
+// fill what is left: the numbers away from the others, then changes of a category.
+func (s *survey) telling(n int) []int {
+	type scored struct {
+		row   int
+		score float64
+	}
+	var list []scored
+	for _, v := range s.values {
+		if !v.isNum {
+			continue
+		}
+		if z := s.fields[v.path].sigma(v.num); z > outlierSigma {
+			list = append(list, scored{int(v.row), z})
+		}
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.manyMove || f.many || len(f.values) > fewValues {
+			continue
+		}
+		for _, r := range f.changes {
+			list = append(list, scored{int(r), 1})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
+	})
+	out := make([]int, 0, len(list))
+	for _, x := range list {
+		out = append(out, x.row)
+	}
+	return out
+}
+
+// named keeps rows that the question names.
+func (w *jwriter) named(rows []int32, stays []bool) {
+	if len(w.terms) == 0 {
+		return
+	}
+	n := 0
+	for i, r := range rows {
+		if n == queryRows {
+			return
+		}
+		if matches(w.t.raw(r), w.terms) {
+			stays[i] = true
+			n++
+		}
+	}
+}
+
+// failureFields hold what went wrong: any value but an empty one, zero and false
+// reports a failure.
+var failureFields = []string{"error", "errors", "err", "exception", "exceptions", "failure", "failures", "failed", "fault", "stderr", "traceback", "stack_trace", "stacktrace", "panic", "error_message", "errormessage", "error_code", "errorcode", "error_count", "errorcount", "num_errors", "failed_count", "fatal", "crashed", "timed_out", "timedout"}
+
+// resultFields tell how something came out, in words.
+var resultFields = []string{"level", "lvl", "severity", "status", "state", "result", "outcome", "conclusion", "message", "msg", "m", "reason", "detail", "details", "description", "log", "text", "type", "kind", "event", "phase", "health", "title", "summary", "output", "stdout", "action"}
+
+// codeFields hold a number that is 0 where all is well, and statusFields one of
+// HTTP.
+var (
+	codeFields   = []string{"exit_code", "exitcode", "exit_status", "exitstatus", "returncode", "return_code", "rc", "exit"}
+	statusFields = []string{"status", "status_code", "statuscode", "http_status", "httpstatus", "code", "response_code"}
+	goodFields   = []string{"success", "succeeded", "ok", "passed", "healthy", "valid", "ready"}
+)
+
+func failureField(name string) bool { return slices.Contains(failureFields, strings.ToLower(name)) }
+
+// failureValue reports that a scalar tells of a failure: by its value, the name
+// says only what kind of value it is.
+func failureValue(name, raw string, kind byte) bool {
+	lower := strings.ToLower(name)
+	if failureField(lower) {
+		switch kind {
+		case '"':
+			v := strings.ToLower(strings.TrimSpace(raw[1 : len(raw)-1]))
+			return v != "" && v != "none" && v != "null" && v != "0" && v != "false" && v != "no" && v != "ok" && v != "no error" && v != "success"
+		case 'n':
+			return strings.Trim(raw, "-0.") != ""
+		}
+		return raw == "true"
+	}
+	switch kind {
+	case 'n':
+		if slices.Contains(codeFields, lower) {
+			return strings.Trim(raw, "-0.") != ""
+		}
+		if slices.Contains(statusFields, lower) {
+			return len(raw) == 3 && (raw[0] == '4' || raw[0] == '5')
+		}
+		return false
+	case 'l':
+		return raw == "false" && slices.Contains(goodFields, lower)
+	}
+	if len(raw) < 5 || !slices.Contains(resultFields, lower) && lower != "" {
+		return false
+	}
+	if lower == "" {
+		return classify(raw[1:len(raw)-1]).level == strong
+	}
+	v := raw[1 : len(raw)-1]
+	switch li := classify(v); li.level {
+	case strong:
+		return true
+	case weak:
+		return len(v) <= 40 && !li.common || hasFailWord(v)
+	}
+	return false
+}
+
+// hasFailWord reports a word of failWords anywhere in a value.
+func hasFailWord(v string) bool {
+	for w := range strings.FieldsFuncSeq(strings.ToLower(v), func(r rune) bool { return r < 0x80 && !alnum[byte(r)] }) {
+		if words[w]&(fails|always) != 0 {
+			return true
+		}
+	}
+	return false
+}
