@@ -153,10 +153,14 @@ func (o *Options) once(text string, k Kind, hash string) (draft, string) {
 	case Text:
 		d, ok = o.compressText(text, hash)
 	}
+	share := maxShare
+	if k == Code {
+		share = maxShareCode
+	}
 	switch {
 	case !ok:
 		return d, ReasonDoubt
-	case len(d.omissions) == 0, !worth(text, d.text):
+	case len(d.omissions) == 0, !under(text, d.text, share):
 		return d, ReasonNoGain
 	case !utf8.ValidString(d.text) && utf8.ValidString(text):
 		return d, ReasonDoubt

@@ -24,22 +24,27 @@ func Tokens(text string) int { return counter()(text) }
 // above it what a reader loses is worth more.
 const maxShare = 0.9
 
+// maxShareCode is the same for code, whose outline is asked for.
+const maxShareCode = 0.97
+
 // exactBytes is the size up to which the check counts every token. Above it four
 // windows of a quarter of that are counted, in the input and in the result, or no
 // more than a byte count is needed.
 const exactBytes = 32 << 10
 
 // worth reports that out has less than maxShare of the tokens of in.
-func worth(in, out string) bool {
+func worth(in, out string) bool { return under(in, out, maxShare) }
+
+func under(in, out string, share float64) bool {
 	switch {
 	case len(out) >= len(in):
 		return false
 	case len(out)*5 < len(in):
 		// What is left are lines of the input and marks: were they made of five
 		// times as many tokens a byte, the rest would be nearly empty lines.
-		return !sparse(in) || estimate(out) < maxShare*estimate(in)
+		return !sparse(in) || estimate(out) < share*estimate(in)
 	}
-	return estimate(out) < maxShare*estimate(in)
+	return estimate(out) < share*estimate(in)
 }
 
 // sparse reports that a text is mostly white space or one repeated byte, which
