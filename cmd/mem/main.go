@@ -171,7 +171,7 @@ Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage,
 	for _, sub := range []*cobra.Command{
 		a.cmdUp(), a.cmdLearn(), a.cmdImport(), a.cmdQuery(), a.cmdWhy(), a.cmdQuestion(), a.cmdSchema(), a.cmdLog(),
 		a.cmdVerify(), a.cmdRebuild(), a.cmdRedact(), a.cmdScrub(), a.cmdForget(), a.cmdWait(), a.cmdStatus(), a.cmdReport(), a.cmdModel(), a.cmdRegate(), a.cmdSynthesis(), a.cmdDead(), a.cmdToken(), a.cmdS3(), a.cmdVersion(),
-		a.cmdSkill(),
+		a.cmdSkill(), a.cmdCompress(), a.cmdOriginal(),
 		a.cmdSig(),
 		a.cmdLabel(),
 		a.cmdVault(),

@@ -29,6 +29,8 @@ func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/skills/_draft", f.draftSkill)
 	mux.HandleFunc("GET /memory/skills/{name}", f.showSkill)
 	mux.HandleFunc("POST /memory/skills", f.postSkill)
+	mux.HandleFunc("GET /memory/original/{hash}", f.getOriginal)
+	mux.HandleFunc("POST /memory/original", f.postOriginal)
 }
 
 func (f *Function) ask(parse func(*http.Request) (Request, error)) http.HandlerFunc {

@@ -7,8 +7,9 @@
 // "seen, not kept" and never mixed with memory. A reranker changes the order of
 // what passed the floor, never what passes it.
 //
-// The package writes one thing: who promoted or withdrew a skill, when, and its text
-// (skill.go). No memory follows from it.
+// The package writes two things: who promoted or withdrew a skill, when, and its text
+// (skill.go), and the originals of texts that readers shortened (original.go). No
+// memory follows from either.
 package query
 
 import (
@@ -31,6 +32,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/originals"
 	"github.com/mneme-ai/mneme/shared/skill"
 )
 
@@ -66,7 +68,9 @@ type Config struct {
 	RerankModel   string
 	RerankTop     int
 	RerankTimeout time.Duration
-	Now           func() time.Time
+	// Originals keeps what was left out of what readers were given; nil: nothing is kept.
+	Originals *originals.Store
+	Now       func() time.Time
 }
 
 // Function is the query function.

@@ -15,13 +15,10 @@
 //	{"v":1,"sha256":"9fceb0…","bytes":484166,"touched":"2026-01-31T10:00:00Z"}⏎
 //	<the text, zstd>
 //
-// An original lives for TTL after it was last put or got. Then a stub takes its
-// place, which is what an answer "expired" is given by:
-//
-//	{"v":1,"sha256":"9fceb0…","bytes":484166,"touched":"…","gone":"expired"}⏎
-//
-// Over MaxEntries originals of a project, those that were touched longest ago go
-// the same way (`"gone":"pushed out"`). Stubs go after stubAge.
+// An original lives for TTL after it was last put or got. Then a stub, an object
+// of the same name with ".gone" behind it and the line alone, takes its place: by
+// it an answer is "expired". Over MaxEntries originals of a project, those that
+// were touched longest ago go the same way. Stubs go after stubAge.
 //
 // A local LRU of LocalBytes stands in front: it saves reading and unpacking, and
 // decides nothing, as each Get asks the bucket what stands there. A restarted
@@ -134,7 +131,6 @@ type header struct {
 	SHA256  memory.SHA `json:"sha256"`
 	Bytes   int        `json:"bytes"`
 	Touched time.Time  `json:"touched"`
-	Gone    string     `json:"gone,omitempty"`
 }
 
 // Original is a stored text.
@@ -231,9 +227,9 @@ func (s *Store) put(ctx context.Context, project, text string) (Original, error)
 		return Original{}, fault.New(fault.Invalid, "an original of %d bytes; at most %d are kept", len(text), MaxBytes)
 	}
 	sha := memory.SumString(text)
-	head := header{V: version, SHA256: sha, Bytes: len(text), Touched: s.cfg.Now().UTC().Truncate(time.Millisecond)}
+	head := header{V: version, SHA256: sha, Bytes: len(text), Touched: s.now()}
 	key := s.key(project, sha)
-	if old, _, err := s.head(ctx, key); err == nil && old.SHA256 != sha {
+	if old, err := s.head(ctx, key); err == nil && old.SHA256 != sha {
 		return Original{}, fault.New(fault.Conflict, "another text has the same first %d digits", compress.ShownHex)
 	} else if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Corrupt) {
 		return Original{}, err
@@ -260,7 +256,7 @@ func (s *Store) Get(ctx context.Context, project, hash string) (_ Original, err 
 	key := s.keyOf(project, hash)
 	e, err := s.read(ctx, key)
 	if fault.Is(err, fault.NotFound) {
-		return Original{}, fault.At(fault.NotFound, "", "it may be of another project", "no original with this hash was stored here")
+		return Original{}, s.absent(ctx, key)
 	}
 	if err != nil {
 		return Original{}, err
@@ -268,22 +264,37 @@ func (s *Store) Get(ctx context.Context, project, hash string) (_ Original, err 
 	now := s.cfg.Now()
 	switch {
 	case !strings.HasPrefix(string(e.head.SHA256), hash):
-		return Original{}, fault.At(fault.NotFound, "", "it may be of another project", "no original with this hash was stored here")
-	case e.head.Gone != "":
-		return Original{}, expired(e.head.Gone)
+		return Original{}, never()
 	case now.Sub(e.head.Touched) > s.cfg.TTL:
-		s.bury(ctx, key, e.head, "expired")
-		return Original{}, expired("expired")
+		_ = s.bury(ctx, key) // where it fails the next Get tries
+		return Original{}, expired()
 	case now.Sub(e.head.Touched) > s.cfg.TTL/4: // not at each get: a write costs more than a read
-		e.head.Touched = now.UTC().Truncate(time.Millisecond)
+		e.head.Touched = s.now()
 		_ = s.write(ctx, key, e.head, e.text) // it is read all the same
 	}
 	return Original{SHA256: e.head.SHA256, Text: string(e.text), Expires: e.head.Touched.Add(s.cfg.TTL)}, nil
 }
 
-func expired(how string) error {
-	return &fault.Error{Kind: fault.NotFound, Msg: "the original was there and is " + how, Hint: "run again what gave the text, or set MEM_CCR_TTL_SECS", Err: ErrExpired}
+// absent tells an original that is no longer there from one that never was.
+func (s *Store) absent(ctx context.Context, key string) error {
+	switch _, err := s.cfg.Bucket.Head(ctx, key+gone); {
+	case err == nil:
+		return expired()
+	case !fault.Is(err, fault.NotFound):
+		return err
+	}
+	return never()
 }
+
+func never() error {
+	return fault.At(fault.NotFound, "", "it may be of another project", "no original with this hash was stored here")
+}
+
+func expired() error {
+	return &fault.Error{Kind: fault.NotFound, Hint: "run again what gave the text; MEM_CCR_TTL_SECS keeps originals longer", Err: ErrExpired}
+}
+
+func (s *Store) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Millisecond) }
 
 // Wipe removes every original of a project, and what is kept of them here.
 func (s *Store) Wipe(ctx context.Context, project string) (err error) {
@@ -318,29 +329,23 @@ func (s *Store) keyOf(project, hash string) string {
 	return s.prefix(project) + hash[:compress.ShownHex]
 }
 
-// write stores an original, or a stub where text is nil.
+// gone ends the key of a stub.
+const gone = ".gone"
+
 func (s *Store) write(ctx context.Context, key string, head header, text []byte) error {
 	line, err := json.Marshal(head)
 	if err != nil {
 		return fault.As(fault.Internal, err)
 	}
-	out := append(line, '\n')
-	if head.Gone == "" {
-		enc, err := s.enc()
-		if err != nil {
-			return fault.As(fault.Internal, err)
-		}
-		out = enc.EncodeAll(text, out)
+	enc, err := s.enc()
+	if err != nil {
+		return fault.As(fault.Internal, err)
 	}
-	info, err := s.cfg.Bucket.Put(ctx, key, out)
+	info, err := s.cfg.Bucket.Put(ctx, key, enc.EncodeAll(text, append(line, '\n')))
 	if err != nil {
 		return err
 	}
-	if head.Gone == "" {
-		s.keep(key, entry{etag: info.ETag, head: head, text: text})
-	} else {
-		s.forget(key)
-	}
+	s.keep(key, entry{etag: info.ETag, head: head, text: text})
 	return nil
 }
 
@@ -366,9 +371,6 @@ func (s *Store) read(ctx context.Context, key string) (entry, error) {
 		return entry{}, err
 	}
 	e = entry{etag: info.ETag, head: head}
-	if head.Gone != "" {
-		return e, nil
-	}
 	dec, err := s.dec()
 	if err != nil {
 		return entry{}, fault.As(fault.Internal, err)
@@ -384,18 +386,18 @@ func (s *Store) read(ctx context.Context, key string) (entry, error) {
 }
 
 // head reads no more than the line.
-func (s *Store) head(ctx context.Context, key string) (header, objstore.Info, error) {
-	r, info, err := s.cfg.Bucket.GetRange(ctx, key, 0, 1024)
+func (s *Store) head(ctx context.Context, key string) (header, error) {
+	r, _, err := s.cfg.Bucket.GetRange(ctx, key, 0, 1024)
 	if err != nil {
-		return header{}, info, err
+		return header{}, err
 	}
 	defer r.Close()
 	var b bytes.Buffer
 	if _, err := b.ReadFrom(r); err != nil {
-		return header{}, info, fault.As(fault.Unavailable, err)
+		return header{}, fault.As(fault.Unavailable, err)
 	}
 	h, _, err := parse(b.Bytes())
-	return h, info, err
+	return h, err
 }
 
 func parse(raw []byte) (h header, packed []byte, err error) {
@@ -409,10 +411,20 @@ func parse(raw []byte) (h header, packed []byte, err error) {
 	return h, packed, nil
 }
 
-// bury puts a stub in the place of an original. Where it fails the next Get tries.
-func (s *Store) bury(ctx context.Context, key string, h header, how string) {
-	h.Gone, h.Touched = how, s.cfg.Now().UTC().Truncate(time.Millisecond)
-	_ = s.write(ctx, key, h, nil)
+// bury puts a stub in the place of an original.
+func (s *Store) bury(ctx context.Context, key string) error {
+	s.forget(key)
+	line, err := json.Marshal(struct {
+		V    int       `json:"v"`
+		Gone time.Time `json:"gone"`
+	}{version, s.now()})
+	if err != nil {
+		return fault.As(fault.Internal, err)
+	}
+	if _, err := s.cfg.Bucket.Put(ctx, key+gone, append(line, '\n')); err != nil {
+		return err
+	}
+	return s.cfg.Bucket.Delete(ctx, key)
 }
 
 func (s *Store) keep(key string, e entry) {
@@ -457,18 +469,18 @@ func (s *Store) trim(ctx context.Context, project string) error {
 		if err != nil {
 			return err
 		}
-		if info.SizeBytes > stubBytes {
+		age := now.Sub(info.ModTime) // of the last touch, by the store's clock
+		switch {
+		case !strings.HasSuffix(info.Key, gone) && age <= 2*s.cfg.TTL:
 			alive = append(alive, info)
 			continue
+		case !strings.HasSuffix(info.Key, gone):
+			err = s.bury(ctx, info.Key)
+		case age > stubAge:
+			err = s.cfg.Bucket.Delete(ctx, info.Key)
 		}
-		h, _, err := s.head(ctx, info.Key)
-		switch {
-		case err == nil && h.Gone == "":
-			alive = append(alive, info)
-		case err == nil && now.Sub(h.Touched) > stubAge, fault.Is(err, fault.Corrupt):
-			if err := s.cfg.Bucket.Delete(ctx, info.Key); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	over := len(alive) - s.cfg.MaxEntries
@@ -477,11 +489,9 @@ func (s *Store) trim(ctx context.Context, project string) error {
 			return cmp.Or(a.ModTime.Compare(b.ModTime), cmp.Compare(a.Key, b.Key))
 		})
 		for _, info := range alive[:over] {
-			h, _, err := s.head(ctx, info.Key)
-			if err != nil {
+			if err := s.bury(ctx, info.Key); err != nil {
 				return err
 			}
-			s.bury(ctx, info.Key, h, "pushed out")
 		}
 	}
 	s.mu.Lock()
@@ -489,6 +499,3 @@ func (s *Store) trim(ctx context.Context, project string) error {
 	s.mu.Unlock()
 	return nil
 }
-
-// stubBytes is more than a stub has: a header and no text.
-const stubBytes = 400

@@ -102,7 +102,7 @@ func (c *FnConfig) Validate() error {
 
 // Fn runs one function until ctx ends.
 func Fn(ctx context.Context, cfg FnConfig, logger *slog.Logger) (err error) {
-	p := parts{tenant: cfg.Tenant, key: []byte(cfg.TenantKey.Reveal()), logger: logger}
+	p := parts{tenant: cfg.Tenant, key: []byte(cfg.TenantKey.Reveal()), logger: logger, getenv: cfg.getenv}
 	for _, b := range []struct {
 		name string
 		into **objstore.Bucket

@@ -174,6 +174,7 @@ func (u *Up) open(ctx context.Context) error {
 	u.closers = append(u.closers, func() error { store.Close(); return nil })
 	p := &u.parts
 	p.tenant, p.key, p.logger = memory.LocalTenant, []byte(u.creds.TenantKey.Reveal()), u.cfg.Logger
+	p.getenv = u.cfg.Getenv
 	p.stores = Stores{Inbox: objstore.NewBucket(InboxBucket, inbox), Log: objstore.NewBucket(LogBucket, store)}
 	if err := p.stores.Log.Prove(ctx); err != nil {
 		return err

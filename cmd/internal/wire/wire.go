@@ -43,6 +43,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/originals"
 	"github.com/mneme-ai/mneme/shared/rank"
 	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/serve"
@@ -84,6 +85,7 @@ type parts struct {
 	held    func(project, stream string) (reason, hint string) // learn.Config.Held
 	cleaned forget.Projections                                 // learn.Config.Projections
 	stop    context.CancelCauseFunc                            // ends the process with an error
+	getenv  func(string) string                                // of the store of originals; nil: its defaults
 }
 
 // counter loads the tokenizer; a changed vocabulary stops the program here.
@@ -174,6 +176,15 @@ func (p *parts) newProject() (*project.Function, error) {
 func (p *parts) newQuery() (*query.Function, error) {
 	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Serving: p.spaces.Serving, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger, Inbox: InboxBucket, Caller: p.caller})
 	if err != nil {
+		return nil, err
+	}
+	o := originals.Config{Bucket: p.stores.Log, Tenant: p.tenant, Redactor: p.newestRules}
+	if p.getenv != nil {
+		if err := o.FromEnv(p.getenv); err != nil {
+			return nil, err
+		}
+	}
+	if c.Originals, err = originals.New(o); err != nil {
 		return nil, err
 	}
 	return query.New(c)
