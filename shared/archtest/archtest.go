@@ -11,6 +11,8 @@
 //   - functions/* import neither one another nor an adapter: they meet through
 //     events and the log, and wire hands them their adapters.
 //   - A package whose name ends in "test" is imported by _test.go files only.
+//   - What a package is kept out of (table Bars) does not need it, however far
+//     down: indexes never see compressed text.
 //   - A third-party module is imported by its owners alone (table Modules), so
 //     that replacing one touches one package.
 //
@@ -54,6 +56,7 @@ func Check(pkgs []Package) []string {
 			c.test(rel, imp)
 		}
 	}
+	c.bars(pkgs)
 	slices.Sort(c.broken)
 	return slices.Compact(c.broken)
 }
@@ -101,6 +104,55 @@ func (c *checker) code(from, imp string) {
 		return
 	}
 	c.say("%s (rank %d) imports %s (rank %d): only lower ranks, or a pair listed in Siblings", from, Ranks[from], to, rank)
+}
+
+// bars follows imports down to what may not be met, and names the way.
+func (c *checker) bars(pkgs []Package) {
+	imports := map[string][]string{}
+	for _, p := range pkgs {
+		from := strings.TrimPrefix(p.ImportPath, Module+"/")
+		for _, imp := range p.Imports {
+			if to, inside := strings.CutPrefix(imp, Module+"/"); inside {
+				imports[from] = append(imports[from], to)
+			}
+		}
+	}
+	for _, b := range Bars {
+		for from := range imports {
+			if !b.covers(from) {
+				continue
+			}
+			if way := wayTo(imports, from, b.Path, map[string]bool{}); way != nil {
+				c.say("%s needs %s (by %s): %s", from, b.Path, strings.Join(way, ", "), b.Why)
+			}
+		}
+	}
+}
+
+func (b Bar) covers(pkg string) bool {
+	for _, pattern := range b.From {
+		if pattern == pkg || strings.HasSuffix(pattern, "/*") && strings.HasPrefix(pkg, strings.TrimSuffix(pattern, "*")) {
+			return true
+		}
+	}
+	return false
+}
+
+// wayTo is the imports that lead from one package to another, or nil.
+func wayTo(imports map[string][]string, from, to string, seen map[string]bool) []string {
+	if seen[from] {
+		return nil
+	}
+	seen[from] = true
+	for _, next := range imports[from] {
+		if next == to {
+			return []string{next}
+		}
+		if way := wayTo(imports, next, to, seen); way != nil {
+			return append([]string{next}, way...)
+		}
+	}
+	return nil
 }
 
 // test judges one import of a _test.go file.

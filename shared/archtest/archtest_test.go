@@ -175,6 +175,35 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestBars shows a tree in which a text that was shortened could be indexed.
+func TestBars(t *testing.T) {
+	t.Parallel()
+	const m = archtest.Module + "/"
+	tree := func(edges ...string) (out []archtest.Package) {
+		for i := 0; i < len(edges); i += 2 {
+			out = append(out, archtest.Package{ImportPath: m + edges[i], Imports: []string{m + edges[i+1]}})
+		}
+		return out
+	}
+	tests := map[string]struct {
+		pkgs []archtest.Package
+		want []string
+	}{
+		"query may":  {tree("functions/query", "shared/originals", "shared/originals", "shared/compress"), nil},
+		"embed":      {tree("functions/embed", "shared/compress"), []string{"functions/embed needs shared/compress (by shared/compress): indexes never see compressed text"}},
+		"an index":   {tree("shared/index/sqliteindex", "shared/compress"), []string{"shared/index/sqliteindex needs shared/compress (by shared/compress): indexes never see compressed text"}},
+		"by another": {tree("functions/project", "shared/report", "shared/report", "shared/compress"), []string{"functions/project needs shared/compress (by shared/report, shared/compress): indexes never see compressed text"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, archtest.Check(tc.pkgs)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestTables holds the tables against one another.
 func TestTables(t *testing.T) {
 	t.Parallel()

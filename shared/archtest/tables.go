@@ -128,6 +128,31 @@ var Adapters = map[string]bool{
 	"shared/llm/openaiapi":     true,
 }
 
+// Bar keeps a package out of others, however far down: none of From may need it. A
+// pattern of From that ends in "/*" stands for all packages below.
+type Bar struct {
+	Path string
+	From []string
+	Why  string
+}
+
+// Bars are what must not meet. Indexes are filled by embed and project, from the
+// log that learn and gate write: where neither they nor what they stand on knows
+// the optimizer, no text that was shortened is ever indexed or embedded.
+var Bars = []Bar{
+	{
+		Path: "shared/compress", Why: "indexes never see compressed text",
+		From: []string{
+			"functions/learn", "functions/gate", "functions/embed", "functions/project",
+			"shared/index", "shared/index/*", "shared/llm", "shared/llm/*", "shared/eventlog", "shared/projection", "shared/replay", "shared/scrub", "shared/vault", "shared/export", "shared/chunk", "shared/transcript",
+		},
+	},
+	{
+		Path: "shared/originals", Why: "originals are no part of what is known",
+		From: []string{"functions/learn", "functions/gate", "functions/embed", "functions/project", "shared/index", "shared/index/*", "shared/eventlog", "shared/projection"},
+	},
+}
+
 // Everywhere allows every package of the module.
 const Everywhere = "*"
 

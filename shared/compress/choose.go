@@ -69,16 +69,22 @@ func (o *Options) choose(lines []string, text string) []fate {
 			c.add(int(i), c.budget)
 		}
 	}
-	for k := len(rare) - 1; k >= 0; k-- { // the end tells more than the beginning
-		if !c.add(int(rare[k]), c.budget) {
-			break
-		}
+	limit := c.budget
+	if len(failures)+len(doubts) > 0 {
+		limit = min(limit, c.used+c.budget/rarePart)
+	}
+	for k := len(rare) - 1; k >= 0 && c.used < limit; k-- { // the end tells more than the beginning
+		c.add(int(rare[k]), limit)
 	}
 	return c.fates
 }
 
 // cost is what a line takes up once it is shown.
 func (c *chooser) cost(i int) int { return min(len(c.lines[i]), maxLine) + 1 }
+
+// rarePart is which part of the budget lines that only are unlike the others may
+// take, where others tell of a failure.
+const rarePart = 4
 
 // add keeps line i while no more than limit bytes are kept.
 func (c *chooser) add(i, limit int) bool {

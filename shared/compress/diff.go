@@ -12,6 +12,9 @@ import (
 // joinContext lines between two changes stays, as a header would cost as much.
 const joinContext = 2
 
+// hunkCost is about what a header and its mark take, in bytes.
+const hunkCost = 40
+
 // lockFiles are written by programs: of a change to one its size tells enough.
 var lockFiles = map[string]bool{
 	"package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lock": true, "deno.lock": true, "Cargo.lock": true, "go.sum": true, "go.work.sum": true,
@@ -137,7 +140,18 @@ func (w *diffWriter) hunk(h hunk) {
 		old, now = old+g.oldN, now+g.newN
 		groups = append(groups, g)
 	}
-	if len(groups) == 0 || len(groups) == 1 && groups[0].from == 0 && groups[0].to == len(body) {
+	kept := 0
+	for _, g := range groups {
+		kept += hunkCost
+		for _, l := range body[g.from:g.to] {
+			kept += len(l) + 1
+		}
+	}
+	whole := hunkCost
+	for _, l := range body {
+		whole += len(l) + 1
+	}
+	if len(groups) == 0 || whole-kept < leastSaving {
 		w.out = append(w.out, w.p.lines[h.at:h.to]...)
 		return
 	}

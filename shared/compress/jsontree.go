@@ -155,46 +155,74 @@ func (t *jtree) name(i int32) string {
 	return t.text[n.key+1 : n.keyTo-1]
 }
 
-// isJSONStream reports values one after another: at least two, each valid, most
-// often one a line. Lines of other text between them make it none.
+// strayShare is how many of the lines of a stream may be no JSON: a program that
+// logs JSON is started by one that does not. They stay.
+const strayShare = 0.1
+
+// isJSONStream reports values one after another: at least two, most often one a
+// line.
 func isJSONStream(text string) bool {
-	first, rest, ok := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
-	if !ok || strings.TrimSpace(rest) == "" {
-		return false
+	lines, stray := countLines(text)
+	if lines >= 2 && float64(stray) <= strayShare*float64(lines) {
+		return true
 	}
-	if !json.Valid([]byte(first)) && len(text) > 1<<20 {
-		return false // values over several lines, in a large text: its lines say as much
-	}
-	values, _ := streamValues(text)
-	return values >= 2
+	t := jtree{text: text}
+	roots, ok := t.stream()
+	return ok && len(roots) >= 2
 }
 
-// streamValues counts the values of a stream; 0 where it is none.
-func streamValues(text string) (n int, ok bool) {
-	if lineValues(text) {
-		return strings.Count(strings.TrimSpace(text), "\n") + 1, true
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	for dec.More() {
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil || raw[0] != '{' && raw[0] != '[' {
-			return 0, false
-		}
-		n++
-	}
-	return n, dec.InputOffset() >= int64(len(strings.TrimRight(text, " \t\r\n")))
-}
-
-// lineValues reports that each line that is not blank is one object or array.
-func lineValues(text string) bool {
+// countLines counts the lines that are not blank, and those of them that are
+// neither object nor array.
+func countLines(text string) (lines, stray int) {
 	for l := range strings.SplitSeq(text, "\n") {
 		l = strings.TrimSpace(l)
 		if l == "" {
 			continue
 		}
+		lines++
 		if l[0] != '{' && l[0] != '[' || !json.Valid([]byte(l)) {
-			return false
+			stray++
+			if lines > 50 && stray*2 > lines {
+				return lines, stray
+			}
 		}
 	}
-	return true
+	return lines, stray
+}
+
+// stream reads values one after another, over any lines.
+func (t *jtree) stream() (roots []int32, ok bool) {
+	for i := space(t.text, 0); i < len(t.text); {
+		start := i
+		roots = append(roots, int32(len(t.nodes)))
+		if i = t.parse(i, 0); i < 0 || t.text[start] != '{' && t.text[start] != '[' || !json.Valid([]byte(t.text[start:i])) {
+			return nil, false
+		}
+		i = space(t.text, i)
+	}
+	return roots, true
+}
+
+// lineStream reads a value a line. A line that is none is a node of kind x.
+func (t *jtree) lineStream() (roots []int32, ok bool) {
+	for i := 0; i < len(t.text); {
+		end := len(t.text)
+		if j := strings.IndexByte(t.text[i:], '\n'); j >= 0 {
+			end = i + j
+		}
+		start := space(t.text, i)
+		stop := len(strings.TrimRight(t.text[:end], " \t\r"))
+		if start < stop {
+			root := len(t.nodes)
+			roots = append(roots, int32(root))
+			c := t.text[start]
+			if c != '{' && c != '[' || !json.Valid([]byte(t.text[start:stop])) {
+				t.nodes = append(t.nodes, jnode{start: int32(start), end: int32(stop), next: int32(root + 1), kind: 'x'})
+			} else if t.parse(start, 0) != stop {
+				return nil, false
+			}
+		}
+		i = end + 1
+	}
+	return roots, true
 }

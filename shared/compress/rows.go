@@ -88,7 +88,7 @@ func (w *jwriter) choose(rows []int32) []bool {
 	n := len(rows)
 	scalars := 0
 	for _, r := range rows {
-		if k := w.t.nodes[r].kind; k != '{' && k != '[' {
+		if k := w.t.nodes[r].kind; k != '{' && k != '[' && k != 'x' {
 			scalars++
 		}
 	}
@@ -128,7 +128,13 @@ func (w *jwriter) choose(rows []int32) []bool {
 }
 
 // row reads a row's key paths and scalars.
-func (s *survey) row(i, r int32) { s.walk(i, r, hashBasis, "") }
+func (s *survey) row(i, r int32) {
+	if s.w.t.nodes[r].kind == 'x' {
+		s.errs[i] = true // a line that is no value: it stays, unless others are like it
+		return
+	}
+	s.walk(i, r, hashBasis, "")
+}
 
 func (s *survey) walk(row, i int32, path uint64, name string) {
 	n := &s.w.t.nodes[i]
