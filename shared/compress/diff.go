@@ -15,6 +15,9 @@ const joinContext = 2
 // hunkCost is about what a header and its mark take, in bytes.
 const hunkCost = 40
 
+// leastContext is the least context in bytes that is worth a hunk cut anew.
+const leastContext = 48
+
 // lockFiles are written by programs: of a change to one its size tells enough.
 var lockFiles = map[string]bool{
 	"package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lock": true, "deno.lock": true, "Cargo.lock": true, "go.sum": true, "go.work.sum": true,
@@ -151,7 +154,7 @@ func (w *diffWriter) hunk(h hunk) {
 	for _, l := range body {
 		whole += len(l) + 1
 	}
-	if len(groups) == 0 || whole-kept < leastSaving {
+	if len(groups) == 0 || whole-kept < leastContext {
 		w.out = append(w.out, w.p.lines[h.at:h.to]...)
 		return
 	}

@@ -30,11 +30,12 @@ func (o *Options) compressJSON(text, hash string) (draft, bool) {
 		if len(next) == 0 {
 			break
 		}
-		shorter := apply(out, next)
-		if !worth(out, shorter) {
+		// As in compressLog: as anybody would read it, a mark is an element.
+		fresh, ok := o.jsonEdits(out, hash, nil)
+		if !ok || !worth(out, apply(out, fresh)) {
 			break
 		}
-		edits, out = compose(edits, next), shorter
+		edits, out = compose(edits, next), apply(out, next)
 	}
 	d := draft{text: out}
 	for _, e := range edits {
@@ -239,7 +240,7 @@ func (w *jwriter) rows(rows []int32, array bool) {
 		}
 		e := edit{start: start, end: end, from: start, to: end, count: count, unit: "elements"}
 		e.mark = elementMark(count, w.hash)
-		if len(e.mark)+minSaving > end-start {
+		if end-start < w.leastGap() {
 			for ; k < j; k++ {
 				w.value(rows[k])
 			}
@@ -250,8 +251,14 @@ func (w *jwriter) rows(rows []int32, array bool) {
 	}
 }
 
-// minSaving is how many bytes an omission must save beside its mark.
-const minSaving = 24
+// leastGap is the least omission in bytes: a mark and 24. It does not hang on the
+// count in the mark, so that it is the same in every round.
+func (w *jwriter) leastGap() int {
+	if w.hash == "" {
+		return 42
+	}
+	return 42 + len(`,"_ccr":""`) + ShownHex
+}
 
 // elementMark takes the place of elements: an element itself, so that the array
 // stays one.

@@ -69,16 +69,20 @@ func (o *Options) compressLog(text, hash string) (draft, bool) {
 		for i := range units {
 			ls[i] = units[i].text
 		}
-		next := shorten(ls, o.choose(ls, out), func(i int) unit { return units[i] }, nil)
-		if !differs(units, next) {
+		fates := o.choose(ls, out)
+		// Whether there is another round is asked of the text as anybody would read
+		// it, in which our marks are lines; what the round comes to counts by the
+		// original.
+		fresh := shorten(ls, fates, func(i int) unit { return unit{text: ls[i], from: i, to: i + 1} }, nil)
+		if !changed(fresh) {
 			break
 		}
-		next = finish(next, total, hash)
-		shorter := join(next, "\n", size(next))
-		if !worth(out, shorter) {
+		fresh = finish(fresh, len(ls), hash)
+		if !worth(out, join(fresh, "\n", size(fresh))) {
 			break
 		}
-		units, out = next, shorter
+		units = finish(shorten(ls, fates, func(i int) unit { return units[i] }, nil), total, hash)
+		out = join(units, "\n", size(units))
 	}
 	return draft{text: out, omissions: omissionsOf(units)}, true
 }
@@ -96,10 +100,6 @@ func changed(units []unit) bool {
 		}
 	}
 	return false
-}
-
-func differs(a, b []unit) bool {
-	return !slices.EqualFunc(a, b, func(x, y unit) bool { return x.text == y.text })
 }
 
 // finish makes the last unit name the original, where a hash is asked for. A log
@@ -137,9 +137,10 @@ func omissionsOf(units []unit) []Omission {
 	return out
 }
 
-// leastSaving is how many bytes longer than its mark a gap is: a mark in the place of
-// one short line tells less than the line, and a mark never replaces a mark.
-const leastSaving = 48
+// leastGap is the least gap in bytes, about two marks: a mark in the place of one
+// short line tells less than the line, and a mark never replaces a mark. It does
+// not hang on how long the mark is, so that it is the same in every round.
+const leastGap = 90
 
 // fate is what becomes of a line.
 type fate uint8
@@ -180,7 +181,7 @@ func shorten(lines []string, fates []fate, of func(int) unit, into []unit) []uni
 		}
 		g.omitted = g.to - g.from
 		g.text = lineMark(g)
-		if g.omitted == 0 || bytes < len(g.text)+leastSaving {
+		if g.omitted == 0 || bytes < leastGap {
 			for ; i < j; i++ {
 				u := of(i)
 				if u.kind == whole {
