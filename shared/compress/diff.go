@@ -45,26 +45,21 @@ func (o *Options) compressDiff(text, hash string) (draft, bool) {
 	if len(w.omissions) == 0 {
 		return draft{text: text}, true
 	}
-	if hash != "" {
-		w.name(hash)
+	out := strings.Join(w.out, "\n")
+	if hash != "" { // git passes over it, as over all that stands behind a patch
+		n := 0
+		for _, om := range w.omissions {
+			n += om.Count
+		}
+		out = lastLine(out, footerLine(n, len(p.lines), "lines", hash))
 	}
-	return draft{text: strings.Join(w.out, "\n"), omissions: w.omissions}, true
+	return draft{text: out, omissions: w.omissions}, true
 }
 
 type diffWriter struct {
 	p         *patch
 	out       []string
 	omissions []Omission
-}
-
-// name puts the line that names the original before the first file: git takes it
-// for what stands before a patch.
-func (w *diffWriter) name(hash string) {
-	n := 0
-	for _, o := range w.omissions {
-		n += o.Count
-	}
-	w.out = append([]string{footerLine(n, len(w.p.lines), "lines", hash)}, w.out...)
 }
 
 func (w *diffWriter) omit(from, to int) int {

@@ -70,7 +70,7 @@ func parseDiff(text string) (p patch, ok bool) {
 			i = next
 		default:
 			if f >= 0 && len(p.files[f].hunks) > 0 {
-				if strings.HasPrefix(l, "+") || strings.HasPrefix(l, "-") && l != "-- " || strings.HasPrefix(l, `\`) {
+				if strings.HasPrefix(l, "+") || strings.HasPrefix(l, "-") && l != "-- " && l != "--" || strings.HasPrefix(l, `\`) {
 					return p, false // more body than the counts say
 				}
 				closeFile(i)

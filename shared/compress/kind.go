@@ -33,13 +33,11 @@ func (k Kind) String() string {
 // Detect tells the kind of a text from its bytes; name, where it is known, only
 // tells code, and log from text where the bytes leave it open.
 func Detect(text, name string) Kind {
-	if looksJSON(text) {
-		if json.Valid([]byte(text)) {
-			return JSON
-		}
-		if isJSONStream(text) {
-			return JSONL
-		}
+	if looksJSON(text) && json.Valid([]byte(text)) {
+		return JSON
+	}
+	if looksStream(text) && isJSONStream(text) {
+		return JSONL
 	}
 	if looksDiff(text) {
 		return Diff
@@ -64,6 +62,26 @@ var prose = map[string]bool{".md": true, ".rst": true, ".adoc": true, ".tex": tr
 func looksJSON(text string) bool {
 	t := strings.TrimLeft(text[:min(len(text), 4<<10)], " \t\r\n")
 	return t != "" && (t[0] == '{' || t[0] == '[')
+}
+
+// looksStream reports that of the first lines at least half begin as JSON values
+// do.
+func looksStream(text string) bool {
+	lines, values := 0, 0
+	for l := range strings.SplitSeq(text[:min(len(text), 4<<10)], "\n") {
+		l = strings.TrimLeft(l, " \t\r")
+		if l == "" {
+			continue
+		}
+		lines++
+		if l[0] == '{' || l[0] == '[' {
+			values++
+		}
+		if lines == 6 {
+			break
+		}
+	}
+	return values > 0 && values*2 >= lines || looksJSON(text)
 }
 
 // looksDiff finds the head of a unified diff in the first lines: what git prints

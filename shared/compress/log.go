@@ -113,7 +113,11 @@ func finish(units []unit, total int, hash string) []unit {
 	for i := range units {
 		omitted += units[i].omitted
 	}
-	f := unit{text: footerLine(omitted, total, "lines", hash), from: total, to: total, kind: footer}
+	line := footerLine(omitted, total, "lines", hash)
+	if omitted == 0 {
+		line = fmt.Sprintf("[... parts of lines omitted; original %s]", shown(hash))
+	}
+	f := unit{text: line, from: total, to: total, kind: footer}
 	if n := len(units); n > 0 && units[n-1].text == "" && units[n-1].kind == whole {
 		return slices.Insert(units, n-1, f)
 	}

@@ -70,6 +70,7 @@ type survey struct {
 	paths  map[uint64]int32 // of any value, scalar or not; the index of its field, or -1
 	fresh  []bool           // rows with a key path that no row before has
 	errs   []bool
+	roles  map[string]role // of the names met so far
 }
 
 // hashString is FNV-1a: the same in every run, as what collides must be too.
@@ -95,7 +96,7 @@ func (w *jwriter) choose(rows []int32) []bool {
 	if scalars*2 > n && n < minScalar {
 		return nil
 	}
-	s := survey{w: w, paths: map[uint64]int32{}, fresh: make([]bool, n), errs: make([]bool, n)}
+	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, fresh: make([]bool, n), errs: make([]bool, n)}
 	for i, r := range rows {
 		s.row(int32(i), r)
 	}
@@ -150,7 +151,7 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 	}
 	switch n.kind {
 	case '{':
-		if failureField(name) && n.next > i+1 {
+		if s.role(name)&failure != 0 && n.next > i+1 {
 			s.errs[row] = true
 		}
 		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
@@ -158,7 +159,7 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 			s.walk(row, c, hashString(path^0x2e, key), key)
 		}
 	case '[':
-		if failureField(name) && n.next > i+1 {
+		if s.role(name)&failure != 0 && n.next > i+1 {
 			s.errs[row] = true
 		}
 		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
@@ -172,7 +173,7 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 func (s *survey) scalar(row, i, at int32, name string) {
 	raw := s.w.t.raw(i)
 	n := &s.w.t.nodes[i]
-	if failureValue(name, raw, n.kind) {
+	if failureValue(s.role(name), raw, n.kind) {
 		s.errs[row] = true
 	}
 	if at < 0 {
@@ -375,61 +376,77 @@ func (w *jwriter) named(rows []int32, stays []bool) {
 	}
 }
 
-// failureFields hold what went wrong: any value but an empty one, zero and false
-// reports a failure.
-var failureFields = []string{"error", "errors", "err", "exception", "exceptions", "failure", "failures", "failed", "fault", "stderr", "traceback", "stack_trace", "stacktrace", "panic", "error_message", "errormessage", "error_code", "errorcode", "error_count", "errorcount", "num_errors", "failed_count", "fatal", "crashed", "timed_out", "timedout"}
+// role is what a field's name says its value is.
+type role uint8
 
-// resultFields tell how something came out, in words.
-var resultFields = []string{"level", "lvl", "severity", "status", "state", "result", "outcome", "conclusion", "message", "msg", "m", "reason", "detail", "details", "description", "log", "text", "type", "kind", "event", "phase", "health", "title", "summary", "output", "stdout", "action"}
-
-// codeFields hold a number that is 0 where all is well, and statusFields one of
-// HTTP.
-var (
-	codeFields   = []string{"exit_code", "exitcode", "exit_status", "exitstatus", "returncode", "return_code", "rc", "exit"}
-	statusFields = []string{"status", "status_code", "statuscode", "http_status", "httpstatus", "code", "response_code"}
-	goodFields   = []string{"success", "succeeded", "ok", "passed", "healthy", "valid", "ready"}
+const (
+	failure role = 1 << iota // what went wrong: any value but an empty one, zero and false
+	outcome                  // how something came out, in words
+	code                     // a number that is 0 where all is well
+	http                     // a status of HTTP
+	good                     // true where all is well
+	unnamed                  // an element of an array without a name
 )
 
-func failureField(name string) bool { return slices.Contains(failureFields, strings.ToLower(name)) }
+var roles = func() map[string]role {
+	m := map[string]role{"": unnamed}
+	for _, r := range []struct {
+		role  role
+		names string
+	}{
+		{failure, "error errors err exception exceptions failure failures failed fault stderr traceback stack_trace stacktrace panic error_message errormessage error_code errorcode error_count errorcount num_errors failed_count fatal crashed timed_out timedout"},
+		{outcome, "level lvl severity status state result outcome conclusion message msg m reason detail details description log text type kind event phase health title summary output stdout action"},
+		{code, "exit_code exitcode exit_status exitstatus returncode return_code rc exit"},
+		{http, "status status_code statuscode http_status httpstatus code response_code"},
+		{good, "success succeeded ok passed healthy valid ready"},
+	} {
+		for n := range strings.FieldsSeq(r.names) {
+			m[n] |= r.role
+		}
+	}
+	return m
+}()
+
+// role is that of a name in any letter case.
+func (s *survey) role(name string) role {
+	if r, ok := s.roles[name]; ok {
+		return r
+	}
+	r := roles[strings.ToLower(name)]
+	if len(s.roles) < maxFields {
+		s.roles[name] = r
+	}
+	return r
+}
+
+// nothing are the words for no failure, in a field of failures.
+var nothing = map[string]bool{"": true, "none": true, "null": true, "0": true, "false": true, "no": true, "ok": true, "no error": true, "success": true}
 
 // failureValue reports that a scalar tells of a failure: by its value, the name
 // says only what kind of value it is.
-func failureValue(name, raw string, kind byte) bool {
-	lower := strings.ToLower(name)
-	if failureField(lower) {
-		switch kind {
-		case '"':
-			v := strings.ToLower(strings.TrimSpace(raw[1 : len(raw)-1]))
-			return v != "" && v != "none" && v != "null" && v != "0" && v != "false" && v != "no" && v != "ok" && v != "no error" && v != "success"
-		case 'n':
-			return strings.Trim(raw, "-0.") != ""
-		}
+func failureValue(is role, raw string, kind byte) bool {
+	switch {
+	case is == 0:
+		return false
+	case is&failure != 0 && kind == '"':
+		return !nothing[strings.ToLower(strings.TrimSpace(raw[1:len(raw)-1]))]
+	case is&failure != 0 && kind == 'n', is&code != 0 && kind == 'n':
+		return strings.Trim(raw, "-0.") != ""
+	case is&failure != 0:
 		return raw == "true"
-	}
-	switch kind {
-	case 'n':
-		if slices.Contains(codeFields, lower) {
-			return strings.Trim(raw, "-0.") != ""
-		}
-		if slices.Contains(statusFields, lower) {
-			return len(raw) == 3 && (raw[0] == '4' || raw[0] == '5')
-		}
+	case kind == 'n':
+		return is&http != 0 && len(raw) == 3 && (raw[0] == '4' || raw[0] == '5')
+	case kind == 'l':
+		return is&good != 0 && raw == "false"
+	case kind != '"' || len(raw) < 5 || is&(outcome|unnamed) == 0:
 		return false
-	case 'l':
-		return raw == "false" && slices.Contains(goodFields, lower)
-	}
-	if len(raw) < 5 || !slices.Contains(resultFields, lower) && lower != "" {
-		return false
-	}
-	if lower == "" {
-		return classify(raw[1:len(raw)-1]).level == strong
 	}
 	v := raw[1 : len(raw)-1]
 	switch li := classify(v); li.level {
 	case strong:
 		return true
 	case weak:
-		return len(v) <= 40 && !li.common || hasFailWord(v)
+		return is&outcome != 0 && (len(v) <= 40 && !li.common || hasFailWord(v))
 	}
 	return false
 }
