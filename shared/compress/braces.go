@@ -31,7 +31,20 @@ func (l braces) bodies(s string) ([]body, bool) {
 	var stack []int // where a brace opened; -1 for one that is no function's
 	stmt := 0       // where the statement began
 	inside := -1    // depth of the function we are in, or -1
+	line := 0       // where the line began
 	for i := 0; i < len(s); {
+		if s[i] == '\n' {
+			line = i + 1
+		}
+		if l.pound && s[i] == '#' && strings.TrimSpace(s[line:i]) == "" {
+			for i < len(s) && s[i] != '\n' { // a line for the preprocessor
+				if s[i] == '\\' && i+1 < len(s) {
+					i++
+				}
+				i++
+			}
+			continue
+		}
 		next, skipped, ok := l.skip(s, i)
 		if !ok {
 			return nil, false
@@ -106,17 +119,6 @@ func (l braces) skip(s string, i int) (next int, skipped, ok bool) {
 		if l.templates && literalAllowed(s[:i]) {
 			j := pattern(s, i)
 			return j, true, j > 0
-		}
-	case '#':
-		if l.pound && strings.TrimSpace(s[strings.LastIndexByte(s[:i], '\n')+1:i]) == "" {
-			j := i
-			for j < len(s) && s[j] != '\n' {
-				if s[j] == '\\' && j+1 < len(s) {
-					j++
-				}
-				j++
-			}
-			return min(j, len(s)), true, true
 		}
 	case '"':
 		if l.triple && strings.HasPrefix(s[i:], `"""`) {

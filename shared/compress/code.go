@@ -85,8 +85,20 @@ func names(query, name string) bool {
 	return query != "" && slices.Contains(strings.FieldsFunc(query, func(r rune) bool { return r < 0x80 && !alnum[byte(r)] && r != '_' }), name)
 }
 
+// longestLine bounds a line of Go: go/parser gives up at ten lines with errors, and
+// takes time with the square of a line that is nothing but errors.
+const longestLine = 8 << 10
+
 func goBodies(text string) ([]body, bool) {
+	for l := range strings.SplitSeq(text, "\n") {
+		if len(l) > longestLine {
+			return nil, false
+		}
+	}
 	set := token.NewFileSet()
+	if _, err := parser.ParseFile(set, "", text, parser.PackageClauseOnly); err != nil {
+		return nil, false
+	}
 	f, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, false
