@@ -3,6 +3,7 @@ package compress
 import (
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -60,6 +61,10 @@ type diffWriter struct {
 	p         *patch
 	out       []string
 	omissions []Omission
+
+	sides  []side // of the hunk that is written, kept for the next
+	groups []group
+	head   []byte
 }
 
 func (w *diffWriter) omit(from, to int) int {
@@ -113,18 +118,60 @@ func (w *diffWriter) lock(f *fileDiff) {
 // hunk writes a hunk's changes as hunks of their own.
 func (w *diffWriter) hunk(h hunk) {
 	body := w.p.lines[h.at+1 : h.to]
-	sides := sidesOf(body)
-	type group struct{ from, to, old, now, oldN, newN int } // of body; old and now: lines before it
-	var groups []group
+	w.sides = sidesOf(w.sides[:0], body)
+	w.groups = groupsOf(w.groups[:0], w.sides)
+	whole, kept := hunkCost, 0
+	for _, l := range body {
+		whole += len(l) + 1
+	}
+	for _, g := range w.groups {
+		kept += hunkCost
+		for _, l := range body[g.from:g.to] {
+			kept += len(l) + 1
+		}
+	}
+	if len(w.groups) == 0 || whole-kept < leastContext {
+		w.out = append(w.out, w.p.lines[h.at:h.to]...)
+		return
+	}
+	cr := strings.HasSuffix(h.section, "\r")
+	section := strings.TrimSuffix(h.section, "\r")
+	at := 0
+	for k, g := range w.groups {
+		n := w.omit(h.at+1+at, h.at+1+g.from)
+		if k == len(w.groups)-1 { // what is left out behind the last change is told here too
+			n += w.omit(h.at+1+g.to, h.to)
+		}
+		b := w.head[:0]
+		b = appendPosition(append(b, "@@ -"...), h.oldStart, h.oldCount, g.old, g.oldN)
+		b = appendPosition(append(b, " +"...), h.newStart, h.newCount, g.now, g.newN)
+		b = append(append(b, " @@"...), section...)
+		if n > 0 {
+			b = append(strconv.AppendInt(append(b, " [... "...), int64(n), 10), " omitted]"...)
+		}
+		if cr {
+			b = append(b, '\r')
+		}
+		w.head = b
+		w.out = append(append(w.out, string(b)), body[g.from:g.to]...)
+		at = g.to
+	}
+}
+
+// group is a run of changes in a hunk, lines [from, to) of its body: how many
+// lines of each file stand before it, and how many it has.
+type group struct{ from, to, old, now, oldN, newN int }
+
+func groupsOf(groups []group, sides []side) []group {
 	old, now := 0, 0
-	for i := 0; i < len(body); {
+	for i := 0; i < len(sides); {
 		if sides[i] == both || sides[i] == noteBoth {
 			old, now = old+sides[i].old(), now+sides[i].now()
 			i++
 			continue
 		}
 		g := group{from: i, old: old, now: now}
-		for last := i; i < len(body); i++ { // to the last change with no more context than joinContext before it
+		for last := i; i < len(sides); i++ { // to the last change with no more context than joinContext before it
 			if sides[i] != both && sides[i] != noteBoth {
 				last = i
 			} else if i-last > joinContext {
@@ -138,62 +185,25 @@ func (w *diffWriter) hunk(h hunk) {
 		old, now = old+g.oldN, now+g.newN
 		groups = append(groups, g)
 	}
-	kept := 0
-	for _, g := range groups {
-		kept += hunkCost
-		for _, l := range body[g.from:g.to] {
-			kept += len(l) + 1
-		}
-	}
-	whole := hunkCost
-	for _, l := range body {
-		whole += len(l) + 1
-	}
-	if len(groups) == 0 || whole-kept < leastContext {
-		w.out = append(w.out, w.p.lines[h.at:h.to]...)
-		return
-	}
-	cr := ""
-	if strings.HasSuffix(w.p.lines[h.at], "\r") {
-		cr = "\r"
-	}
-	section := strings.TrimSuffix(h.section, "\r")
-	at := 0
-	for k, g := range groups {
-		end := g.from
-		if k == len(groups)-1 {
-			// What is left out behind the last change is told here too.
-			w.omit(h.at+1+g.to, h.at+1+len(body))
-		}
-		n := w.omit(h.at+1+at, h.at+1+end)
-		if k == len(groups)-1 {
-			n += len(body) - g.to
-		}
-		head := "@@ -" + position(h.oldStart, h.oldCount, g.old, g.oldN) + " +" + position(h.newStart, h.newCount, g.now, g.newN) + " @@" + section
-		if n > 0 {
-			head += fmt.Sprintf(" [... %d omitted]", n)
-		}
-		w.out = append(w.out, head+cr)
-		w.out = append(w.out, body[g.from:g.to]...)
-		at = g.to
-	}
+	return groups
 }
 
-// position is the range of n lines after the first `before` lines of a range
+// appendPosition writes the range of n lines after the first `before` lines of a range
 // that begins at start. A range of no lines is named by the line before it, and
 // a hunk that had none at all begins one line later than it says.
-func position(start, count, before, n int) string {
+func appendPosition(b []byte, start, count, before, n int) []byte {
 	if count == 0 {
 		start++
 	}
 	at := start + before
-	switch n {
-	case 0:
-		return fmt.Sprintf("%d,0", at-1)
-	case 1:
-		return fmt.Sprint(at)
+	if n == 0 {
+		at--
 	}
-	return fmt.Sprintf("%d,%d", at, n)
+	b = strconv.AppendInt(b, int64(at), 10)
+	if n == 1 {
+		return b
+	}
+	return strconv.AppendInt(append(b, ','), int64(n), 10)
 }
 
 // side tells which of the two files a line of a hunk is of.
@@ -221,12 +231,11 @@ func (s side) now() int {
 	return 0
 }
 
-func sidesOf(body []string) []side {
-	sides := make([]side, len(body))
+func sidesOf(sides []side, body []string) []side {
 	for i, l := range body {
+		sides = append(sides, both)
 		switch {
 		case l == "" || l[0] == ' ' || l[0] == '\r':
-			sides[i] = both
 		case l[0] == '-':
 			sides[i] = oldOnly
 		case l[0] == '+':

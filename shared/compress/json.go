@@ -113,18 +113,16 @@ func compose(first, second []edit) []edit {
 func (o *Options) jsonEdits(text, hash string, marks []edit) ([]edit, bool) {
 	t := jtree{text: text, nodes: make([]jnode, 0, min(len(text)/12+16, maxNodes))}
 	var roots []int32
-	ok := true
 	if i := t.parse(space(text, 0), 0); i >= 0 && space(text, i) == len(text) {
 		roots = append(roots, 0)
 	} else {
 		t.nodes = t.nodes[:0]
-		if lines, stray := countLines(text); lines >= 2 && float64(stray) <= strayShare*float64(lines) {
-			roots, ok = t.lineStream()
-		} else {
-			roots, ok = t.stream()
-		}
-		if !ok {
-			return nil, false
+		var ok bool
+		if roots, ok = t.lineStream(); !ok {
+			t.nodes = t.nodes[:0]
+			if roots, ok = t.stream(); !ok {
+				return nil, false
+			}
 		}
 	}
 	w := jwriter{t: &t, o: o, hash: hash, marks: marks, terms: queryTerms(o.Query)}

@@ -55,11 +55,10 @@ const maxDistinct = 256
 
 // jvalue is a scalar of one row.
 type jvalue struct {
-	row   int32
-	path  int32
-	node  int32
 	hash  uint64
 	num   float64
+	row   int32
+	path  int16
 	isNum bool
 }
 
@@ -97,6 +96,7 @@ func (w *jwriter) choose(rows []int32) []bool {
 		return nil
 	}
 	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, fresh: make([]bool, n), errs: make([]bool, n)}
+	s.values = make([]jvalue, 0, (int(w.t.nodes[rows[n-1]].next)-int(rows[0]))*3/4)
 	for i, r := range rows {
 		s.row(int32(i), r)
 	}
@@ -182,10 +182,9 @@ func (s *survey) scalar(row, i, at int32, name string) {
 	f := &s.fields[at]
 	f.rows++
 	h := hashString(hashBasis, raw)
-	if _, ok := f.values[h]; ok || len(f.values) < maxDistinct {
+	if !f.many {
 		f.values[h]++
-	} else {
-		f.many = true
+		f.many = len(f.values) > maxDistinct
 	}
 	if f.rows > 1 && h != f.last && !f.manyMove {
 		if len(f.changes) == changesShown {
@@ -195,7 +194,7 @@ func (s *survey) scalar(row, i, at int32, name string) {
 		}
 	}
 	f.last = h
-	v := jvalue{row: row, path: at, node: i, hash: h}
+	v := jvalue{row: row, path: int16(at), hash: h}
 	if n.kind == 'n' {
 		if x, err := strconv.ParseFloat(raw, 64); err == nil {
 			v.num, v.isNum = x, true
@@ -309,7 +308,7 @@ func (f *field) sigma(x float64) float64 {
 
 // far keeps the rows with the numbers furthest from the others.
 func (s *survey) far(stays []bool) {
-	byField := map[int32][]jvalue{}
+	byField := map[int16][]jvalue{}
 	for _, v := range s.values {
 		if v.isNum && s.fields[v.path].sigma(v.num) > farSigma {
 			byField[v.path] = append(byField[v.path], v)

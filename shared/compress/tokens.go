@@ -27,10 +27,13 @@ const maxShare = 0.9
 // maxShareCode is the same for code, whose outline is asked for.
 const maxShareCode = 0.97
 
-// exactBytes is the size up to which the check counts every token. Above it four
-// windows of a quarter of that are counted, in the input and in the result, or no
-// more than a byte count is needed.
-const exactBytes = 32 << 10
+// Up to exactBytes every token is counted. Above it windows are, where the byte
+// count already tells (sureShare); where it does not, all up to wholeBytes.
+const (
+	exactBytes = 8 << 10
+	wholeBytes = 1 << 20
+	sureShare  = 0.6
+)
 
 // worth reports that out has less than maxShare of the tokens of in.
 func worth(in, out string) bool { return under(in, out, maxShare) }
@@ -39,10 +42,12 @@ func under(in, out string, share float64) bool {
 	switch {
 	case len(out) >= len(in):
 		return false
-	case len(out)*5 < len(in):
+	case len(out)*5 < len(in) && !sparse(in):
 		// What is left are lines of the input and marks: were they made of five
 		// times as many tokens a byte, the rest would be nearly empty lines.
-		return !sparse(in) || estimate(out) < share*estimate(in)
+		return true
+	case float64(len(out)) > sureShare*float64(len(in)) && len(in) <= wholeBytes:
+		return float64(Tokens(out)) < share*float64(Tokens(in))
 	}
 	return estimate(out) < share*estimate(in)
 }
