@@ -42,6 +42,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
+	"github.com/mneme-ai/mneme/shared/originals"
 	"github.com/mneme-ai/mneme/shared/rank"
 	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/serve"
@@ -238,10 +239,13 @@ func New(t testing.TB, o Options) *World {
 	w.Project, err = project.New(pc)
 	must(err)
 	cleaned.Function = w.Project
+	kept, err := originals.New(originals.Config{Bucket: w.Bucket, Tenant: Tenant, Redactor: Redactor(w.Catalog), Now: o.Now})
+	must(err)
 	w.Query, err = query.New(query.Config{
 		Serving: serving,
 		Tenant:  Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
 		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, LegRest: o.LegRest, Inbox: Inbox, Caller: o.Caller, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
+		Originals: kept,
 	})
 	must(err)
 	return w
