@@ -79,6 +79,9 @@ func (f *Function) Scrub(ctx context.Context, project string, dry bool, progress
 		if err == nil {
 			err = f.wordings(ctx, red, p, &r)
 		}
+		if err == nil && !dry {
+			err = f.cfg.Log.DropOriginals(ctx, p)
+		}
 		out.Projects = append(out.Projects, r)
 		if e := f.publish(ctx, f.scrubbed(r)); err == nil {
 			err = e

@@ -225,6 +225,24 @@ func (l *Log) DropFold(ctx context.Context, project, stream string) error {
 	return absentOK(l.b.Delete(ctx, l.foldKey(project, stream)))
 }
 
+// DropOriginals removes the texts of which readers were given a shorter form
+// (shared/originals): each is a whole text that newer rules may mask, and none is
+// needed.
+func (l *Log) DropOriginals(ctx context.Context, project string) error {
+	if err := l.checkProject(project); err != nil {
+		return err
+	}
+	for info, err := range l.b.ListAfter(ctx, "derived/ccr/"+l.tenant+"/"+project+"/", "") {
+		if err != nil {
+			return err
+		}
+		if err := absentOK(l.b.Delete(ctx, info.Key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func absentOK(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil

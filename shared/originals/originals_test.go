@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/compress"
+	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
@@ -240,6 +241,41 @@ func TestLocalNeverOutlivesTheBucket(t *testing.T) {
 	}
 	if _, err := one.Get(t.Context(), project, string(o.SHA256)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("wiped by another process, and still read: %v", err)
+	}
+}
+
+// TestNewerRules: a secret that rules of a later day know is not given out, and a
+// scrub of the log takes the originals with it.
+func TestNewerRules(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	d := memstore.New()
+	b := objstore.NewBucket("mneme", d)
+	text := failingLog(9) + "account ACME-77aa88bb99\n"
+	o, err := open(t, d, c, nil).Put(t.Context(), project, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := open(t, d, c, func(cfg *originals.Config) {
+		cfg.Redactor = func(context.Context) (func(string) string, string, error) {
+			return func(s string) string { return strings.ReplaceAll(s, "ACME-77aa88bb99", "[REDACTED:user_acme:1f0c9a]") }, "r3+x", nil
+		}
+	})
+	if got, err := newer.Get(t.Context(), project, string(o.SHA256)); !errors.Is(err, originals.ErrExpired) {
+		t.Errorf("given out under newer rules: %v %v", got.SHA256, err)
+	}
+	again, err := open(t, d, c, nil).Put(t.Context(), project, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := eventlog.Open(b, "local", "test").DropOriginals(t.Context(), project); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newer.Get(t.Context(), project, string(again.SHA256)); !fault.Is(err, fault.NotFound) {
+		t.Errorf("after a scrub: %v", err)
+	}
+	for info, err := range b.List(t.Context(), originals.Prefix) {
+		t.Errorf("left: %v %v", info.Key, err)
 	}
 }
 
