@@ -15,7 +15,7 @@ type chooser struct {
 
 // choose gives the fate of every line.
 func (o *Options) choose(lines []string, text string) []fate {
-	c := chooser{lines: lines, info: make([]lineInfo, len(lines)), fates: make([]fate, len(lines)), budget: budgetBytes(len(text))}
+	c := chooser{lines: lines, info: make([]lineInfo, len(lines)), fates: make([]fate, len(lines)), budget: budgetBytes}
 	seen := make(map[uint64]int32, 256) // how often a form was there so far
 	first := make(map[uint64]bool, 256) // gists that were there
 	rare := make([]int32, 0, 64)        // lines with a gist of their own
@@ -64,31 +64,39 @@ func (o *Options) choose(lines []string, text string) []fate {
 	c.outcomes(outcomes)
 	c.failures(failures, seen)
 	c.within(doubts, seen)
-	for k, i := range warnings {
-		if k < warningsShown {
-			c.add(int(i), c.budget)
-		}
+	for _, i := range warnings[:min(len(warnings), warningsShown)] {
+		c.add(int(i), c.budget)
 	}
-	limit := c.budget
+	shown := rareShown
 	if len(failures)+len(doubts) > 0 {
-		limit = min(limit, c.used+c.budget/rarePart)
+		shown = rareBeside
 	}
-	for k := len(rare) - 1; k >= 0 && c.used < limit; k-- { // the end tells more than the beginning
-		c.add(int(rare[k]), limit)
+	for k := len(rare) - 1; k >= 0 && shown > 0; k-- { // the end tells more than the beginning
+		if i := int(rare[k]); c.fates[i] < aside && c.add(i, c.budget) {
+			shown--
+		}
 	}
 	return c.fates
 }
 
 // cost is what a line takes up once it is shown.
-func (c *chooser) cost(i int) int { return min(len(c.lines[i]), maxLine) + 1 }
+func (c *chooser) cost(i int) int {
+	if c.telling(i) {
+		return min(len(c.lines[i]), maxLine) + 1
+	}
+	return min(len(c.lines[i]), maxAside) + 1
+}
 
-// rarePart is which part of the budget lines that only are unlike the others may
-// take, where others tell of a failure.
-const rarePart = 4
+// telling reports a line that says of itself that something failed, or how it all
+// came out.
+func (c *chooser) telling(i int) bool {
+	li := &c.info[i]
+	return li.level >= weak || li.summary
+}
 
 // add keeps line i while no more than limit bytes are kept.
 func (c *chooser) add(i, limit int) bool {
-	if i < 0 || i >= len(c.lines) || c.fates[i] == kept {
+	if i < 0 || i >= len(c.lines) || c.fates[i] >= aside {
 		return true
 	}
 	n := c.cost(i)
@@ -96,15 +104,19 @@ func (c *chooser) add(i, limit int) bool {
 		return false
 	}
 	c.used += n
-	c.fates[i] = kept
+	c.fates[i] = aside
+	if c.telling(i) {
+		c.fates[i] = kept
+	}
 	return true
 }
 
 const noLimit = int(^uint(0) >> 1)
 
 func (c *chooser) around(i, before, after int) {
-	for j := i - before; j <= i+after; j++ {
+	for j := max(i-before, 0); j <= i+after && j < len(c.lines); j++ {
 		c.add(j, noLimit)
+		c.fates[j] = kept
 	}
 }
 
@@ -121,17 +133,21 @@ func (c *chooser) ends() {
 	if last >= 0 && c.lines[last] == "" {
 		c.add(last, noLimit)
 	}
-	for i, n := last, 0; i >= 0 && n < tailLines; i-- {
-		if !c.info[i].blank {
-			c.add(i, noLimit)
-			n++
+	for i, n, size := last, 0, 0; i >= 0 && n < tailLines; i-- {
+		if c.info[i].blank {
+			continue
 		}
+		if size += c.cost(i); n >= tailLeast && size > tailBytes {
+			break
+		}
+		c.add(i, noLimit)
+		n++
 	}
 }
 
 // outcomesShown bounds lines that say how a run came out: a monorepo says it for
 // each of its packages.
-const outcomesShown = 24
+const outcomesShown = 10
 
 // outcomes keeps them, the last first. Of one form the first and the last stay.
 func (c *chooser) outcomes(at []int32) {
@@ -147,9 +163,9 @@ func (c *chooser) outcomes(at []int32) {
 	}
 }
 
-// failures keeps every form of failure, and after that what stands under each.
+// failures keeps the forms of failure, and after that what stands under the first
+// and the last of them.
 func (c *chooser) failures(at []int32, seen map[uint64]int32) {
-	limit := failureFactor * max(c.budget, 2<<10)
 	nth := make(map[uint64]int32, len(at))
 	var shown []int
 	for _, i32 := range at {
@@ -160,23 +176,26 @@ func (c *chooser) failures(at []int32, seen map[uint64]int32) {
 		if n >= sameFailures && seen[t]-n > lastFailures {
 			continue
 		}
-		if c.add(i, limit) {
-			shown = append(shown, i)
-		}
+		shown = append(shown, i)
 	}
-	// The last failure is most often the one that ended the run.
-	if n := len(at); n > 0 {
-		c.add(int(at[n-1]), noLimit)
+	if len(shown) > failuresShown {
+		cut := failuresShown * 3 / 4 // of the beginning; the last ended the run
+		shown = append(shown[:cut:cut], shown[len(shown)-failuresShown+cut:]...)
 	}
 	for _, i := range shown {
-		c.under(i, failureFactor*c.budget)
+		c.add(i, failureFactor*c.budget)
+	}
+	for k, i := range shown {
+		if k < detailsShown || k >= len(shown)-2 {
+			c.under(i, c.budget)
+		}
 	}
 }
 
 // under keeps the detail of the failure at i: what stands before it, the lines
 // after it, and the frames of its stack.
 func (c *chooser) under(i, limit int) {
-	if nth := c.info[i].template; i > 0 && c.info[i-1].template == nth && c.fates[i-1] == kept {
+	if nth := c.info[i].template; i > 0 && c.info[i-1].template == nth && c.fates[i-1] >= aside {
 		return // one of a list: its lines are its detail
 	}
 	for j := i + 1; j <= i+afterFailure; j++ {
@@ -218,8 +237,8 @@ func callLine(l string) bool {
 // within keeps the lines that failures are told with: the rarer form first, and
 // the line under each.
 func (c *chooser) within(at []int32, seen map[uint64]int32) {
-	limit := max(c.budget, c.used+c.budget/6)
-	for pass := range 3 {
+	left := doubtsShown
+	for pass := range 2 {
 		for k := len(at) - 1; k >= 0; k-- {
 			i := int(at[k])
 			li := &c.info[i]
@@ -230,14 +249,14 @@ func (c *chooser) within(at []int32, seen map[uint64]int32) {
 			case !li.common || seen[li.template] == 1:
 				class = 1
 			}
-			if class != pass {
+			if class != pass || c.fates[i] >= aside {
 				continue
 			}
-			if pass > 0 {
-				limit = c.budget
-			}
-			if !c.add(i, limit) {
+			if left == 0 {
 				return
+			}
+			if c.add(i, c.budget) {
+				left--
 			}
 		}
 	}

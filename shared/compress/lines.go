@@ -29,7 +29,7 @@ func classify(line string) lineInfo {
 	li.stamped = stamped
 	body := line[start:]
 	if strings.TrimSpace(body) == "" {
-		li.blank = strings.TrimSpace(line) == ""
+		li.blank = true // or nothing but its time
 		li.template = 1
 		return li
 	}
@@ -41,10 +41,14 @@ func classify(line string) lineInfo {
 	}
 	li.frame = isFrame(body)
 	li.scan(line, start)
-	if !li.form && located(body) {
-		li.form = true
+	if where := located(body); where > nowhere {
+		// A compiler names the column, or says what is wrong; a logger that names its
+		// own line does neither.
+		if li.level != warn && (where == column || li.level == weak) {
+			li.level = strong
+		}
 		li.level = max(li.level, weak)
-		li.common = false
+		li.form, li.common = true, false
 	}
 	if li.frame && li.level < strong {
 		li.level = min(li.level, info)
@@ -354,29 +358,52 @@ func isFrame(body string) bool {
 	return false
 }
 
+// place is how exactly a line names a place in a file.
+type place uint8
+
+const (
+	nowhere place = iota
+	atLine        // x.go:3: …
+	column        // x.go:3:2: …, src/a.ts(4,7): …
+)
+
 // located reports a line that begins with a place in a file and says something
-// of it: x.go:3:2: …, src/a.ts(4,7): …
-func located(body string) bool {
+// of it.
+func located(body string) place {
 	i := 0
 	for i < len(body) && i < 300 && body[i] != ':' && body[i] != '(' && body[i] != ' ' && body[i] != '\t' {
 		i++
 	}
+	if i+2 >= len(body) || i < 3 || body[i] == ' ' || body[i] == '\t' {
+		return nowhere
+	}
 	name := body[:i]
-	if i >= len(body) || i < 3 || !strings.Contains(name, ".") && body[i] != ':' || strings.HasPrefix(name, "http") {
-		return false
+	if !strings.ContainsAny(name, "./") || strings.HasPrefix(name, "http") {
+		return nowhere
 	}
-	j := i + 1
-	for j < len(body) && '0' <= body[j] && body[j] <= '9' {
-		j++
-	}
-	if j == i+1 || j >= len(body) || !strings.ContainsAny(name, "./") {
-		return false
+	j := digits(body, i+1)
+	if j == i+1 || j >= len(body) {
+		return nowhere
 	}
 	switch body[j] {
-	case ':', ',', ')':
-		return true
+	case ':', ',':
+		if k := digits(body, j+1); k > j+1 && k < len(body) && (body[k] == ':' || body[k] == ')') {
+			return column
+		}
+		if body[j] == ':' {
+			return atLine
+		}
+	case ')':
+		return atLine
 	}
-	return false
+	return nowhere
+}
+
+func digits(s string, i int) int {
+	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+		i++
+	}
+	return i
 }
 
 func isResult(body string, closes bool) bool {

@@ -7,46 +7,54 @@ import (
 	"unicode/utf8"
 )
 
-// What of a log stays, in this order, until its budget is used up:
+// What of a log stays, in this order:
 //
-//	the lines that Options.Evidence and Options.Query name, with 3 around them
+//	the lines that Options.Evidence and Options.Query name, with lines around them
 //	the first 3 and the last 8 lines
 //	how the run came out: exit status, counts of tests
 //	failures, and what stands under them: 3 lines, and frames of their stack
 //	lines that failures are told with; warnings
 //	lines whose beginning no other line has
 //
-// Of failures that differ in numbers and ids alone the first 6 and the last 2
-// stay, of other lines the first. The first three are over the budget if they
-// must be, and so are failures up to failureFactor times it. The next have a
-// sixth of it whatever was used.
+// Each has a number of lines and not a share of the log, so that a result is
+// chosen from as the log was. Of failures that differ in numbers and ids alone the
+// first 6 and the last 2 stay, of other lines the first. budgetBytes bounds all
+// but the first three, and failures at failureFactor times it.
 const (
 	headLines     = 3
 	tailLines     = 8
+	tailLeast     = 3 // whatever their length; more while all are within tailBytes
+	tailBytes     = 600
 	aroundLines   = 3
-	beforeFailure = 2
+	beforeFailure = 1
 	beforeTraced  = 4
-	afterFailure  = 3
-	framesShown   = 8
+	afterFailure  = 2
+	framesShown   = 4
 	sameFailures  = 6
 	lastFailures  = 2
-	warningsShown = 5
+	failuresShown = 32
+	detailsShown  = 2
+	doubtsShown   = 3
+	warningsShown = 3
+	rareShown     = 10 // of a log without failures
+	rareBeside    = 0  // of one with
 	failureFactor = 2
+	budgetBytes   = 6 << 10
 )
 
-// budgetBytes is what may stay of a log of n bytes: small logs are mostly
-// evidence, of large ones a model reads no more than some pages.
-func budgetBytes(n int) int {
-	return min(n*6/10, 800+n/12, 12<<10)
-}
-
 // maxLine is the longest line that stays whole, in bytes. Of a longer one its
-// beginning, its end and the neighbourhood of its first failure stay.
+// beginning, its end and the neighbourhood of its first failure stay. Of a line
+// that tells of no failure less does: commands with all their arguments stand
+// around most failures.
 const (
 	maxLine   = 2048
 	lineHead  = 900
 	lineTail  = 400
 	lineFocus = 250 // to each side
+
+	maxAside  = 400
+	asideHead = 240
+	asideTail = 100
 )
 
 // maxRounds bounds how often a result is shortened again until nothing changes.
@@ -152,6 +160,7 @@ type fate uint8
 const (
 	dropped fate = iota
 	like         // dropped, and of the form of the line shown last
+	aside        // kept up to maxAside
 	kept
 )
 
@@ -159,10 +168,10 @@ const (
 // mark stays as it stood.
 func shorten(lines []string, fates []fate, of func(int) unit, into []unit) []unit {
 	for i := 0; i < len(lines); {
-		if fates[i] == kept {
+		if fates[i] >= aside {
 			u := of(i)
 			if u.kind == whole {
-				u = trim(u)
+				u = trim(u, fates[i])
 			}
 			into = append(into, u)
 			i++
@@ -170,7 +179,7 @@ func shorten(lines []string, fates []fate, of func(int) unit, into []unit) []uni
 		}
 		j, bytes, allLike := i, 0, true
 		g := unit{kind: gap}
-		for j < len(lines) && fates[j] != kept {
+		for j < len(lines) && fates[j] < aside {
 			u := of(j)
 			if j == i {
 				g.from = u.from
@@ -189,7 +198,7 @@ func shorten(lines []string, fates []fate, of func(int) unit, into []unit) []uni
 			for ; i < j; i++ {
 				u := of(i)
 				if u.kind == whole {
-					u = trim(u)
+					u = trim(u, aside)
 				}
 				into = append(into, u)
 			}
@@ -202,7 +211,7 @@ func shorten(lines []string, fates []fate, of func(int) unit, into []unit) []uni
 }
 
 // trim shows of a progress bar its last frame, and of a long line its ends.
-func trim(u unit) unit {
+func trim(u unit, f fate) unit {
 	s := strings.TrimSuffix(u.text, "\r")
 	if n := strings.Count(s, "\r"); n > 1 {
 		last := strings.LastIndexByte(strings.TrimRight(s, "\r \t"), '\r')
@@ -214,18 +223,21 @@ func trim(u unit) unit {
 			u.text = s
 		}
 	}
-	if len(u.text) <= maxLine {
-		return u
+	switch {
+	case f == aside && len(u.text) > maxAside:
+		return trimLong(u, asideHead, asideTail, false)
+	case len(u.text) > maxLine:
+		return trimLong(u, lineHead, lineTail, true)
 	}
-	return trimLong(u)
+	return u
 }
 
-func trimLong(u unit) unit {
+func trimLong(u unit, headBytes, tailBytes int, focus bool) unit {
 	s := u.text
-	head := runeEnd(s, lineHead)
-	tail := runeStart(s, len(s)-lineTail)
+	head := runeEnd(s, headBytes)
+	tail := runeStart(s, len(s)-tailBytes)
 	from, to := 0, 0
-	if at := firstFailure(s[head:tail]); at >= 0 {
+	if at := firstFailure(s[head:tail]); focus && at >= 0 {
 		from = runeStart(s, max(head, head+at-lineFocus))
 		to = runeEnd(s, min(tail, head+at+lineFocus))
 	}
@@ -245,7 +257,7 @@ func trimLong(u unit) unit {
 	}
 	u.bytes += tail - head
 	if to > from {
-		u.bytes += from - runeEnd(s, lineHead)
+		u.bytes += from - runeEnd(s, headBytes)
 	}
 	u.text, u.kind = b.String(), cut
 	return u

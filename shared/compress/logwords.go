@@ -62,7 +62,7 @@ var failWords = []string{
 
 // alwaysWords are said of failures only.
 var alwaysWords = []string{
-	"segfault", "segv", "sigsegv", "sigabrt", "sigkill", "sigbus", "sigill", "oomkilled", "oomkill", "coredump", "deadlock", "crashloopbackoff", "imagepullbackoff", "errimagepull",
+	"panicked", "segfault", "segv", "sigsegv", "sigabrt", "sigkill", "sigbus", "sigill", "oomkilled", "oomkill", "coredump", "deadlock", "crashloopbackoff", "imagepullbackoff", "errimagepull",
 	"createcontainerconfigerror", "createcontainererror", "runcontainererror", "failedscheduling", "failedmount", "failedattachvolume", "elifecycle", "eresolve", "enoent", "eacces", "eperm",
 	"econnrefused", "econnreset", "etimedout", "enotfound", "eaddrinuse", "eintegrity", "epipe", "eexist", "enospc", "enomem", "emfile", "ehostunreach", "etarget", "enotempty",
 	"eisdir", "enotdir", "erofs", "eio", "ecanceled", "einval", "ebusy", "eusage", "ebadplatform", "enoversions", "epublishconflict", "eotp", "eneedauth",
@@ -116,8 +116,8 @@ var forms = []struct {
 // whatever it was.
 var results = []string{
 	"PASS", "FAIL", "ok  ", "ok \t", "OK", "FAILED", "# pass", "# fail", "# tests", "# skipped", "# suites", "1..", "test result:", "Tests:", "Test Suites:", "Tests ", "Test Files", "Snapshots:", "Ran ", "BUILD ", "[INFO] BUILD", "[ERROR] BUILD",
-	"Tests run:", "[INFO] Tests run:", "[ERROR] Tests run:", "Finished ", "Finished:", "Plan:", "Apply complete!", "Destroy complete!", "exit status", "exit code", "Exit code", "Job succeeded", "Job failed", "ERROR: Job failed", "Error: Process completed", "##[error]Process completed", "Process finished", "make: ***", "ninja: build stopped",
-	"Command failed", "Command exited", "returned non-zero", "Done in", "added ", "found ", "up to date", "Successfully ", "warning: unused", "BUILD SUCCESSFUL", "build failed", "Build failed", "Build succeeded", "Summary",
+	"Tests run:", "[INFO] Tests run:", "[ERROR] Tests run:", "Finished:", "Plan:", "Apply complete!", "Destroy complete!", "exit status", "exit code", "Exit code", "Job succeeded", "Job failed", "ERROR: Job failed", "Error: Process completed", "##[error]Process completed", "Process finished", "make: ***", "ninja: build stopped",
+	"Command failed", "Command exited", "returned non-zero", "Done in", "up to date", "warning: unused", "BUILD SUCCESSFUL", "build failed", "Build failed", "Build succeeded",
 }
 
 // closingWords stand in endings, which are looked for in lines that have one.

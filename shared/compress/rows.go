@@ -18,11 +18,15 @@ import (
 //	rows with the question's words
 //
 // Rows of which every field differs from row to row are things, not samples: all
-// stay.
+// stay. So do those of a list that is read as one: fewer than listRows, without a
+// level, and worded each in its own words.
 const (
 	minRows   = 20
-	minScalar = 40 // of numbers and strings
+	minScalar = 40  // numbers
+	listRows  = 100 // rows, and strings: names and paths that somebody asked for
 	rowsShown = 15
+
+	wordedShare = 0.3 // of the rows' bytes: strings that differ by more than numbers and ids
 
 	firstRows = 5 // 30 % of rowsShown
 	lastRows  = 2 // 15 %
@@ -46,7 +50,9 @@ type field struct {
 	many     bool           // more values than that
 	n        int            // of numbers
 	sum, sq  float64
-	changes  []int32 // rows whose value is another than that of the row before
+	forms    map[uint64]bool // its strings, numbers and ids masked, up to maxDistinct
+	strBytes int             // of its strings
+	changes  []int32         // rows whose value is another than that of the row before
 	last     uint64
 	manyMove bool
 }
@@ -70,6 +76,9 @@ type survey struct {
 	fresh  []bool           // rows with a key path that no row before has
 	errs   []bool
 	roles  map[string]role // of the names met so far
+
+	small   bool // fewer than listRows
+	leveled bool // a field says how grave a row is
 }
 
 // hashString is FNV-1a: the same in every run, as what collides must be too.
@@ -92,15 +101,15 @@ func (w *jwriter) choose(rows []int32) []bool {
 			scalars++
 		}
 	}
-	if scalars*2 > n && n < minScalar {
+	if scalars*2 > n && (n < minScalar || n < listRows && w.t.nodes[rows[0]].kind == '"') {
 		return nil
 	}
-	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, fresh: make([]bool, n), errs: make([]bool, n)}
+	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, small: n < listRows, fresh: make([]bool, n), errs: make([]bool, n)}
 	s.values = make([]jvalue, 0, (int(w.t.nodes[rows[n-1]].next)-int(rows[0]))*3/4)
 	for i, r := range rows {
 		s.row(int32(i), r)
 	}
-	if scalars == 0 && !s.repetitive(n) {
+	if scalars == 0 && (!s.repetitive(n) || n < listRows && s.worded(rows)) {
 		return nil
 	}
 	stays := make([]bool, n)
@@ -194,6 +203,16 @@ func (s *survey) scalar(row, i, at int32, name string) {
 		}
 	}
 	f.last = h
+	if n.kind == '"' && s.small {
+		if s.role(name)&outcome != 0 && levelNames[strings.ToLower(name)] {
+			s.leveled = true
+		}
+		if f.forms == nil {
+			f.forms = map[uint64]bool{}
+		}
+		f.forms[maskedHash(raw)] = true
+		f.strBytes += len(raw)
+	}
 	v := jvalue{row: row, path: int16(at), hash: h}
 	if n.kind == 'n' {
 		if x, err := strconv.ParseFloat(raw, 64); err == nil {
@@ -216,6 +235,27 @@ func (s *survey) repetitive(n int) bool {
 	}
 	// Rows of empty objects and arrays have no scalar at all.
 	return len(s.values) == 0
+}
+
+// levelNames are the fields of a log's rows that say how grave each is.
+var levelNames = map[string]bool{"level": true, "lvl": true, "severity": true}
+
+// worded reports a list of things, each in its own words: no row stands for
+// another.
+func (s *survey) worded(rows []int32) bool {
+	if s.leveled {
+		return false
+	}
+	total, own := 0, 0
+	for _, r := range rows {
+		total += len(s.w.t.raw(r))
+	}
+	for i := range s.fields {
+		if f := &s.fields[i]; len(f.forms)*2 > f.rows {
+			own += f.strBytes
+		}
+	}
+	return float64(own) >= wordedShare*float64(total)
 }
 
 // failures keeps rows that report one. Of those that differ in numbers alone the
