@@ -76,7 +76,7 @@ func (a *app) compress(ctx context.Context, in io.Reader, args []string, questio
 	if err != nil {
 		return err
 	}
-	o.Query = question
+	o.Query, o.Evidence = question, compress.RootLine
 	name := ""
 	if len(args) > 0 {
 		name = args[0]

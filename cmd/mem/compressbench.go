@@ -138,7 +138,7 @@ func (in benchInput) run(text string, o compress.Options, prefixes map[string]st
 		return in.align(text, prefixes)
 	}
 	o.Code = o.Code || in.Kind == "code"
-	o.Path, o.Query = in.File, in.Query
+	o.Path, o.Query, o.Evidence = in.File, in.Query, compress.RootLine
 	masked, _ := redact.New([]byte("mem compress")).Redact(text)
 	r := compress.Compress(masked, o)
 	row := benchRow{

@@ -96,6 +96,7 @@ var Ranks = map[string]int{
 var Siblings = map[string][]string{
 	"shared/redact":            {"shared/strictyaml"},
 	"shared/chunk":             {"shared/transcript"},
+	"shared/compress":          {"shared/signature"},
 	"shared/gru/extractpolicy": {"shared/gru", "shared/gru/extractive"},
 	"shared/gru/gateeval":      {"shared/gru/extractive"},
 	"shared/objstore/memstore": {"shared/objstore"},

@@ -122,5 +122,17 @@ func TestSampleLaws(t *testing.T) {
 		law(t, s.name+" with its original", s.text, o)
 		o.Path = ""
 		law(t, s.name+" without its name", s.text, o)
+		o = s.options()
+		o.Evidence = compress.RootLine
+		r := law(t, s.name+" with its root line", s.text, o)
+		if lines := compress.RootLine(s.text); r.Kind == compress.Log && r.Changed && len(lines) == 1 {
+			root := strings.Split(s.text, "\n")[lines[0]]
+			if len(root) < 2000 && !strings.Contains(root, "\r") && !strings.Contains(r.Text, root) {
+				t.Errorf("%s: the root line %q is lost", s.name, root)
+			}
+		}
+		if s.maxRatio != nil && float64(len(r.Text)) > *s.maxRatio*float64(len(s.text)) {
+			t.Errorf("%s with its root line: %d of %d bytes, target %.2f", s.name, len(r.Text), len(s.text), *s.maxRatio)
+		}
 	}
 }
