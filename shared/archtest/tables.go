@@ -145,7 +145,7 @@ var Bars = []Bar{
 		Path: "shared/compress", Why: "indexes never see compressed text",
 		From: []string{
 			"functions/learn", "functions/gate", "functions/embed", "functions/project",
-			"shared/index", "shared/index/*", "shared/llm", "shared/llm/*", "shared/eventlog", "shared/projection", "shared/replay", "shared/scrub", "shared/vault", "shared/export", "shared/chunk", "shared/transcript",
+			"shared/index", "shared/index/*", "shared/llm", "shared/llm/*", "shared/eventlog", "shared/projection", "shared/replay", "shared/scrub", "shared/forget", "shared/vault", "shared/export", "shared/chunk", "shared/transcript",
 		},
 	},
 	{

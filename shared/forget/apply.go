@@ -203,6 +203,10 @@ func (f *forgetter) log(ctx context.Context, t *memory.Tombstone) error {
 	if err := f.uploads(ctx, t, objects); err != nil {
 		return err
 	}
+	// What a reader shortened may be a text of the source; none of it is needed.
+	if err := f.Log.DropOriginals(ctx, f.project); err != nil {
+		return err
+	}
 	if err := f.versions(ctx); err != nil {
 		return err
 	}
@@ -398,7 +402,7 @@ func (f *forgetter) uploads(ctx context.Context, t *memory.Tombstone, objects []
 // versions removes the old versions of objects in a bucket that keeps them.
 func (f *forgetter) versions(ctx context.Context) error {
 	at := f.Tenant + "/" + f.project + "/"
-	for _, prefix := range []string{"log/" + at, "blob/" + at, "vector/" + at, "derived/fold/" + at, "derived/vault/" + at, "derived/exports/", "receipts/" + f.Tenant + "/", "ops/dead/" + f.Tenant + "/"} {
+	for _, prefix := range []string{"log/" + at, "blob/" + at, "vector/" + at, "derived/fold/" + at, "derived/vault/" + at, "derived/ccr/" + at, "derived/exports/", "receipts/" + f.Tenant + "/", "ops/dead/" + f.Tenant + "/"} {
 		n, err := f.Store.PurgeVersions(ctx, prefix, false)
 		f.report.Removed.Versions += n
 		if err != nil {
