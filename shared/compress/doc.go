@@ -21,10 +21,12 @@
 //	[... 41 lines omitted: 12-52]                      log, text: lines of the original, from 1
 //	[... 7 lines like the one above omitted: 3-9]      log
 //	[... 99 frames omitted]                            log: what a progress bar drew over
+//	[... 1200 bytes omitted]                           log, JSON: in a long line, of an encoded string
 //	{"_omitted":85,"_ccr":"3fa9…"}                     JSON: 85 elements of this array, or lines of this stream
 //	@@ -7 +7 @@ func f() [... 6 omitted]                diff: context around this hunk
 //	[... 1601 lines omitted, +800 -800: diff --git …]  diff: the body of a lock file
 //	[... 3 sentences omitted: said above]              text
+//	[... 12 words omitted: fillers]                    text: at its end
 //	...  # [... 3 lines omitted: 15-17]                code
 //
 // With Options.Original a mark in JSON carries the first 24 hex digits of the
