@@ -11,11 +11,13 @@ type chooser struct {
 	fates  []fate
 	used   int // bytes kept
 	budget int
+
+	details int // failures from the first whose detail is shown: none where the caller names the one that counts
 }
 
 // choose gives the fate of every line.
 func (o *Options) choose(lines []string, text string) []fate {
-	c := chooser{lines: lines, info: make([]lineInfo, len(lines)), fates: make([]fate, len(lines)), budget: budgetBytes}
+	c := chooser{lines: lines, info: make([]lineInfo, len(lines)), fates: make([]fate, len(lines)), budget: budgetBytes, details: detailsShown}
 	seen := make(map[uint64]int32, 256) // how often a form was there so far
 	first := make(map[uint64]bool, 256) // gists that were there
 	rare := make([]int32, 0, 64)        // lines with a gist of their own
@@ -57,6 +59,7 @@ func (o *Options) choose(lines []string, text string) []fate {
 	if o.Evidence != nil {
 		for _, i := range o.Evidence(text) {
 			c.around(i, aroundLines, aroundLines)
+			c.details = 0
 		}
 	}
 	c.query(o.Query)
@@ -186,7 +189,7 @@ func (c *chooser) failures(at []int32, seen map[uint64]int32) {
 		c.add(i, failureFactor*c.budget)
 	}
 	for k, i := range shown {
-		if k < detailsShown || k >= len(shown)-2 {
+		if k < c.details || k >= len(shown)-2 {
 			c.under(i, c.budget)
 		}
 	}
