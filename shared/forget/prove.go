@@ -2,6 +2,7 @@ package forget
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -155,6 +156,18 @@ func (f *forgetter) searchStore(ctx context.Context, t *memory.Tombstone) error 
 		}
 		f.report.Proof.Searched = append(f.report.Proof.Searched, out)
 	}
+	originals := Searched{Where: "originals"} // of shorter forms: all were dropped
+	n := 0
+	for _, err := range f.Store.List(ctx, "derived/ccr/"+at) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n > 0 {
+		originals.Skipped = fmt.Sprintf("%d were stored since all of the project's were dropped", n)
+	}
+	f.report.Proof.Searched = append(f.report.Proof.Searched, originals)
 	gone := Searched{Where: "blobs by hash"} // also where no word told the text from others
 	for _, b := range t.Blobs {
 		if b.Old == b.New || f.stands(b.Old) {
