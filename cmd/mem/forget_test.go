@@ -119,7 +119,7 @@ func TestForget(t *testing.T) {
 	if out := s.must("forget", "-p", "shop", "--source", "plan.md", "--dry-run"); !strings.Contains(out, "would be forgotten") || !strings.Contains(out, "/plan.md") {
 		t.Errorf("dry run: %s", out)
 	}
-	if out, code := s.mem("forget", "-p", "shop", "--source", "plan.md"); code != 0 || len(grepped(t, s.dir)) < 20 {
+	if out, code := s.mem("forget", "-p", "shop", "--source", "plan.md"); code != 2 || len(grepped(t, s.dir)) < 20 {
 		t.Errorf("without --yes and no terminal: exit %d %s", code, out)
 	}
 	begun := time.Now()

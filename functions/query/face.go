@@ -34,6 +34,10 @@ type faces struct {
 // later than that (project.Config.Grace).
 const warmWait = 10 * time.Second
 
+// warmFirst is how long the question that finds the change waits: as a rule the vectors
+// are in memory, and it is answered in the new space already.
+const warmFirst = 250 * time.Millisecond
+
 func (f *Function) face(ctx context.Context) (face, error) {
 	e := f.cfg.Embedder
 	if f.cfg.Serving != nil {
@@ -51,7 +55,18 @@ func (f *Function) face(ctx context.Context) (face, error) {
 		s.now, s.started, s.next = in, true, ""
 	case s.next != in.space.ID:
 		s.next, s.since = in.space.ID, f.cfg.Now()
-		go f.warm(context.WithoutCancel(ctx), in)
+		warmed := make(chan struct{})
+		go func() {
+			defer close(warmed)
+			f.warm(context.WithoutCancel(ctx), in)
+		}()
+		s.mu.Unlock() // others are answered by the former one
+		select {
+		case <-warmed:
+		case <-ctx.Done():
+		case <-time.After(warmFirst):
+		}
+		s.mu.Lock()
 	case f.cfg.Now().Sub(s.since) > warmWait:
 		s.now, s.next = in, ""
 	}

@@ -41,7 +41,23 @@ func (ix *Index) Purge(ctx context.Context) (err error) {
 	return nil
 }
 
+// purges bounds how often an index is merged: what is in memory alone is not merged, and
+// stands in a file once the index was closed.
+const purges = 4
+
 func (ix *Index) purge(ctx context.Context, k shardKey) error {
+	for range purges {
+		again, err := ix.purgeOnce(ctx, k)
+		if err != nil || !again {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "the index of %s/%s still holds what was deleted", k.tenant, k.project)
+}
+
+// purgeOnce merges an index that holds deleted passages and opens it anew; false where
+// there was none.
+func (ix *Index) purgeOnce(ctx context.Context, k shardKey) (bool, error) {
 	ix.mu.RLock()
 	s, err := ix.shard(k, false)
 	if err == nil && s != nil {
@@ -56,23 +72,23 @@ func (ix *Index) purge(ctx context.Context, k shardKey) error {
 	}
 	ix.mu.RUnlock()
 	if err != nil || s == nil {
-		return err
+		return false, err
 	}
 	ix.mu.Lock() // after the searches under way
 	defer ix.mu.Unlock()
 	if ix.closed || ix.shards[k] != s {
-		return nil
+		return !ix.closed, nil
 	}
 	delete(ix.shards, k)
 	if err := s.close(); err != nil {
-		return err
+		return false, err
 	}
 	// Opening removes the files that the index no longer names.
 	again, err := openShard(ix.dir(k), ix.queue)
 	if err == nil {
 		ix.shards[k] = again
 	}
-	return err
+	return true, err
 }
 
 // deleted reports whether a segment holds a passage that was deleted.
