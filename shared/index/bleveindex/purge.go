@@ -2,10 +2,13 @@ package bleveindex
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
+	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
+	bleve "github.com/blevesearch/bleve_index_api"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -41,8 +44,8 @@ func (ix *Index) Purge(ctx context.Context) (err error) {
 	return nil
 }
 
-// purges bounds how often an index is merged: what is in memory alone is not merged, and
-// stands in a file once the index was closed.
+// purges bounds how often an index is merged: segments that come to stand in a file
+// meanwhile are merged by the next round.
 const purges = 4
 
 func (ix *Index) purge(ctx context.Context, k shardKey) error {
@@ -52,19 +55,21 @@ func (ix *Index) purge(ctx context.Context, k shardKey) error {
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "the index of %s/%s still holds what was deleted", k.tenant, k.project)
+	return nil
 }
 
-// purgeOnce merges an index that holds deleted passages and opens it anew; false where
-// there was none.
-func (ix *Index) purgeOnce(ctx context.Context, k shardKey) (bool, error) {
+// purgeOnce merges an index that holds deleted passages and opens it anew; again says that
+// it is to be looked at once more.
+func (ix *Index) purgeOnce(ctx context.Context, k shardKey) (again bool, err error) {
 	ix.mu.RLock()
 	s, err := ix.shard(k, false)
 	if err == nil && s != nil {
 		var deleted bool
-		if deleted, err = s.deleted(); err == nil && deleted {
+		var segments int
+		if deleted, segments, err = s.deleted(); err == nil && deleted {
 			s.mu.Lock()
-			err = fault.As(fault.Unavailable, s.idx.ForceMerge(ctx, &mergeplan.SingleSegmentMergePlanOptions))
+			again = segments > 1
+			err = fault.As(fault.Unavailable, s.merge(ctx, segments))
 			s.mu.Unlock()
 		} else {
 			s = nil
@@ -84,24 +89,45 @@ func (ix *Index) purgeOnce(ctx context.Context, k shardKey) (bool, error) {
 		return false, err
 	}
 	// Opening removes the files that the index no longer names.
-	again, err := openShard(ix.dir(k), ix.queue)
+	opened, err := openShard(ix.dir(k), ix.queue)
 	if err == nil {
-		ix.shards[k] = again
+		ix.shards[k] = opened
 	}
-	return true, err
+	return again, err
 }
 
-// deleted reports whether a segment holds a passage that was deleted.
-func (s *shard) deleted() (bool, error) {
+// blank is the id of a document without a field: what no search finds.
+const blank = "\x00blank"
+
+// merge makes one segment of all. One alone is never merged: a blank document gives it a
+// second one, and is all that is deleted in the outcome.
+func (s *shard) merge(ctx context.Context, segments int) error {
+	if segments > 1 {
+		return s.idx.ForceMerge(ctx, &mergeplan.SingleSegmentMergePlanOptions)
+	}
+	add, remove := bleve.NewBatch(), bleve.NewBatch()
+	add.Update(document.NewDocument(blank))
+	remove.Delete(blank)
+	if err := s.idx.Batch(add); err != nil {
+		return err
+	}
+	err := s.idx.ForceMerge(ctx, &mergeplan.SingleSegmentMergePlanOptions)
+	return errors.Join(err, s.idx.Batch(remove))
+}
+
+// deleted reports whether a segment holds a passage that was deleted, and how many
+// segments there are.
+func (s *shard) deleted() (bool, int, error) {
 	snap, err := s.snapshot()
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	defer snap.Close()
-	for _, seg := range snap.Segments() {
+	segments := snap.Segments()
+	for _, seg := range segments {
 		if d := seg.Deleted(); d != nil && !d.IsEmpty() {
-			return true, nil
+			return true, len(segments), nil
 		}
 	}
-	return false, nil
+	return false, len(segments), nil
 }
