@@ -15,7 +15,7 @@ var _ objstore.Purger = (*Store)(nil)
 // listed: not every store has the call.
 func (s *Store) PurgeVersions(ctx context.Context, prefix string, exact bool) (removed int, err error) {
 	v, err := s.core.GetBucketVersioning(ctx, s.bucket)
-	if minio.ToErrorResponse(err).StatusCode == 501 || minio.ToErrorResponse(err).Code == "NotImplemented" {
+	if versionless(err) {
 		return 0, nil
 	}
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) PurgeVersions(ctx context.Context, prefix string, exact bool) (r
 			continue
 		}
 		if err := s.core.RemoveObject(ctx, s.bucket, o.Key, minio.RemoveObjectOptions{VersionID: o.VersionID}); err != nil {
-			return removed, asFault(err)
+			return removed, asVersionFault(err)
 		}
 		removed++
 	}
