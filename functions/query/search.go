@@ -45,7 +45,8 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 	if err := r.known(); err != nil {
 		return err
 	}
-	ids := rank.Survivors(scored(dense), scored(lexical), opt)
+	found := rank.Find(scored(dense), scored(lexical), &opt)
+	ids := found.IDs()
 	if len(ids) == 0 {
 		return nil
 	}
@@ -61,8 +62,12 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 		if err != nil {
 			return err
 		}
-		fused := rank.Fuse(scored(dense), scored(lexical), opt)
-		if err := r.fill(ctx, fused, nodes, filter, collapse, !raw, n == len(ids)); err != nil {
+		if found == nil || opt.DenseFailed { // a second time, or by words alone after all
+			found = rank.Find(scored(dense), scored(lexical), &opt)
+		}
+		fused := found.Fuse(&opt)
+		found = nil
+		if err := r.fill(ctx, fused, &opt, nodes, filter, collapse, !raw, n == len(ids)); err != nil {
 			return err
 		}
 		if n == len(ids) || len(r.a.Results)-before >= r.q.Limit {

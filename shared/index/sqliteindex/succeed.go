@@ -69,7 +69,7 @@ func (c *rowCache) put(gen uint64, rows map[memory.SHA]cachedRow) {
 func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) (nodes []index.Node, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Succession(%s, %d)", tenant, len(ids))
 	defer ix.using()()
-	found := map[memory.SHA]cachedRow{}
+	found := make(map[memory.SHA]cachedRow, 2*len(ids))
 	next := slices.Compact(slices.Sorted(slices.Values(ids)))
 	for step := 0; len(next) > 0; step++ {
 		if err := ix.rowsOf(ctx, tenant, next, found); err != nil {
@@ -89,6 +89,7 @@ func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA
 		slices.Sort(later)
 		next = slices.Compact(later)
 	}
+	nodes = make([]index.Node, 0, len(found))
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		if n := found[id].node; n != nil {
 			nodes = append(nodes, *n)
