@@ -98,6 +98,12 @@ func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA
 	return nodes, nil
 }
 
+// Prepare implements index.Preparer.
+func (ix *Index) Prepare(ctx context.Context, tenant string, ids []memory.SHA) {
+	defer ix.using()()
+	_ = ix.rowsOf(ctx, tenant, ids, make(map[memory.SHA]cachedRow, len(ids))) // Succession reports what it cannot read
+}
+
 // rowsOf reads ids into found.
 func (ix *Index) rowsOf(ctx context.Context, tenant string, ids []memory.SHA, found map[memory.SHA]cachedRow) error {
 	missing, gen := ix.cache.get(tenant, ids, found)
