@@ -10,6 +10,7 @@
 //
 //	config/<tenant>/<project>/questions.yaml        standing questions (shared/questions); absent means the default set
 //	config/<tenant>/projects.yaml                   mapping from folders to projects
+//	config/<tenant>/spaces.yaml                     {embed: NAME, retention: 168h}: see SpaceWish; absent means the configuration's
 //	config/<tenant>/redact.yaml                     the user's own redaction patterns (shared/redact); absent means none
 //	config/<tenant>/_schemas/<name>.yaml            formats that the user describes (shared/transcript)
 //	ops/pointer/<tenant>/_schemas/swept             {"version":"1a2b3c4d"}: see SweptSchemas
