@@ -39,7 +39,7 @@ func buildTable(ts []*tool) *table {
 		}
 		for i := range tl.rules {
 			r := &tl.rules[i]
-			c := &compiled{rule: r, tool: tl.name, re: lazy(r.re), not: lazy(r.not), kept: lazy(r.keep), detail: lazy(r.detail.re), joins: lazy(r.join.re)}
+			c := &compiled{rule: r, tool: tl.name, runner: tl.ci, re: lazy(r.re), not: lazy(r.not), kept: lazy(r.keep), detail: lazy(r.detail.re), joins: lazy(r.join.re)}
 			for _, l := range r.lits {
 				c.lits = append(c.lits, id(l))
 			}
@@ -148,7 +148,7 @@ func (t *text) hits(c *compiled, from, to int, backwards bool) []hit {
 			i = int(cand[len(cand)-1-k])
 		}
 		key, ok := c.match(t.lines[i].text)
-		if !ok || !t.stands(c, i) || t.passing(i) {
+		if !ok || !t.stands(c, i) || t.passing(i) || !c.runner && runnerLine().MatchString(t.lines[i].text) {
 			continue
 		}
 		out = append(out, hit{i, key})
@@ -240,7 +240,11 @@ func (t *text) run(rs []*compiled, from, to int, lastOne bool) (found, bool) {
 		if len(hs) == 0 {
 			continue
 		}
-		return found{c, t.choose(p, hs), hs}, true
+		at := t.choose(p, hs)
+		if c.said {
+			at = t.said(at)
+		}
+		return found{c, at, hs}, true
 	}
 	return found{}, false
 }

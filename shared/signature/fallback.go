@@ -89,14 +89,20 @@ func (t *text) startOfParagraph(i int) int {
 	return i
 }
 
-// wrapper matches what runners and shells say about the exit of what they ran.
-var wrapper = lazy(`^\s*(?:` +
-	`Process completed with exit code \d+|The process '.*' failed with exit code|Bash exited with code|Script failed with exit code|PowerShell exited with code|Cmd\.exe exited with code` +
-	`|(?:ERROR: |error: )?Job failed(?::| \()|ERROR: script returned exit code|script returned exit code|Build step '.*' (?:marked build as failure|changed build result)|Finished: (?:FAILURE|ABORTED|UNSTABLE|SUCCESS)` +
-	`|(?:🚨 )?Error: The command exited with status|\^\^\^ \+\+\+|user command error: exit status|Exited with code(?: exit status)? \d+|CircleCI received exit code` +
-	`|Executing the custom container implementation failed|\[OSDC\] Step script exited|Docker (?:pull|build|run) failed with exit code|Error: Process completed with exit code` +
+// runnerLines are what CI runners say about the exit of what they ran: never
+// the root, whatever rule would take them.
+const runnerLines = `Process completed with exit code \d+|(?:Error: )?The process '.*' failed with exit code|(?:Bash|PowerShell|Cmd\.exe) exited with code|Script failed with exit code|Npm failed with return code|Dotnet command failed with` +
+	`|(?:ERROR: |error: )?Job failed: exit (?:code|status)|(?:ERROR: |error: )?Job failed: command terminated|(?:ERROR: )?script returned exit code|Build step '.*' (?:marked build as failure|changed build result)|Finished: (?:FAILURE|ABORTED|UNSTABLE|SUCCESS)` +
+	`|(?:🚨 )?Error: The command (?:exited with status|was interrupted)|\^\^\^ \+\+\+|user command error: exit status|Exited with code(?: exit status)? \d+|CircleCI received exit code` +
+	`|Executing the custom container implementation failed|\[OSDC\] Step script exited|Docker (?:pull|build|run) failed with exit code|Error: Process completed with exit code`
+
+var runnerLine = lazy(`^\s*(?:` + runnerLines + `)`)
+
+// wrapper matches what runners and shells say about the exit of what they ran,
+// and what they do behind it.
+var wrapper = lazy(`^\s*(?:` + runnerLines + `|(?:ERROR: |error: )?Job failed(?::| \()` +
 	`|(?:g?make|mingw32-make)(?:\[\d+\])?: \*\*\* .*Error \d+|ninja: build stopped|npm (?:error|ERR!) (?:A complete log|Lifecycle script|code ELIFECYCLE)|\s*ELIFECYCLE|error Command failed with exit code` +
-	`|Post job cleanup|Cleaning up|Uploading artifacts|section_(?:start|end)|exit status \d+$|Got exit code|\+ exit \d+|FAIL$|\[Pipeline\]|Build was aborted|Evaluate and upload test results` +
+	`|Post job cleanup|Cleaning up|Uploading artifacts|section_(?:start|end)|exit status \d+$|Got exit code|\+ exit \d+|FAIL(?:\t.*)?$|\[Pipeline\]|Build was aborted|Evaluate and upload test results` +
 	`|Upload(?:ing|ed) .* to s3|(?:real|user|sys)\s+\d+m|Node(?:\.js)? \d+ (?:is|actions are) )`)
 
 // unhelpful lines say that something failed and not what (Treeherder keeps such

@@ -58,6 +58,7 @@ func all(fs ...func(string) string) func(string) string {
 var masks = []mask{
 	{name: "secret", when: has("[redacted:"), apply: sub(`\[redacted:[a-z0-9_]+(?::[0-9a-f]{6})?\]`, "<secret>")},
 	{name: "path", when: has("/", `\`), apply: maskPaths},
+	{name: "checkout", when: has("<p>/"), apply: maskCheckout},
 	{name: "uuid", when: digitAnd("-"), apply: sub(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, "<uuid>")},
 	{name: "time", when: digit, apply: maskTimes},
 	{name: "digest", when: has("sha"), apply: sub(`\bsha(?:1|256|384|512)[:-][a-z0-9+/]{16,}=*`, "<digest>")},
@@ -73,6 +74,13 @@ var masks = []mask{
 	{name: "token", when: digit, apply: maskTokens},
 	{name: "recovered", when: has("[recovered"), apply: sub(`\s*\[recovered(?:, repanicked)?\]`, "")},
 }
+
+// maskCheckout masks the folder that something was run or looked for in: its
+// name is the checkout's. A name with an extension is a file's and stays.
+var maskCheckout = all(
+	sub("(\\b(?:in|this directory|source directory|or any parent of) ?[('\"`]+)<p>/[\\w@+-]+([)'\"`])", "$1<p>$2"),
+	gate(has(" in <p>/"), sub(`( in )<p>/[\w@+-]+(:|,|$)`, "$1<p>$2")),
+)
 
 // maskHosts masks addresses of this network and machine, with their ports. A
 // port that stands alone is identity.

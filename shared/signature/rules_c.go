@@ -69,7 +69,7 @@ var ninjaLast = []rule{
 		no:     []string{"FAILED tests/test_a.py::test_b"},
 	},
 	{
-		name: "make.recipe", lits: []string{"***"}, re: `^(?:g?make|mingw32-make)(?:\[\d+\])?: \*\*\* \[(.+)\] (?:Error \d+|Fehler \d+|Erreur \d+|Killed|Terminated|Segmentation fault|Aborted)`, conf: 0.5,
+		name: "make.recipe", lits: []string{"***"}, re: `^(?:g?make|mingw32-make)(?:\[\d+\])?: \*\*\* \[(.+)\] (?:Error \d+|Fehler \d+|Erreur \d+|Killed|Terminated|Segmentation fault|Aborted)`, conf: 0.5, said: true,
 		detail: detail{how: before, re: `^(\S.+)`, lines: 1},
 		yes:    []string{"make: *** [Makefile:4: tls] Error 1", "make[1]: *** [Makefile:7: run] Killed"},
 		no:     []string{"make: *** No rule to make target 'gen'."},

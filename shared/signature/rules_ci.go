@@ -4,7 +4,7 @@ package signature
 // failed because of it.
 var ciInfra = []rule{
 	{
-		name: "ci.shutdown", lits: []string{"shutdown signal", "lost communication", "runner has been", "agent was lost", "agent lost", "system failure", "node was lost", "agent went offline", "removed or offline", "pod failed to come online"}, re: `^(?:Error: )?pod failed to come online|received a shutdown signal|lost communication with the server|ERROR: Job failed \(system failure\)|[Aa]gent (?:was )?(?:lost|went offline)|marked offline|was removed or offline`, conf: 0.97, pick: last,
+		name: "ci.shutdown", lits: []string{"shutdown signal", "lost communication", "runner has been", "agent was lost", "agent lost", "system failure", "node was lost", "agent went offline", "removed or offline", "pod failed to come online", "cancelling node body"}, re: `cancelling node body|^(?:Error: )?pod failed to come online|received a shutdown signal|lost communication with the server|ERROR: Job failed \(system failure\)|[Aa]gent (?:was )?(?:lost|went offline)|marked offline|was removed or offline`, conf: 0.97, pick: last,
 		yes: []string{"The runner has received a shutdown signal. This can happen when the runner service is stopped, or a manually started runner is canceled.", "The hosted runner: GitHub Actions 3 lost communication with the server.", "ERROR: Job failed (system failure): prepare environment: exit code 137"},
 		no:  []string{"ERROR: Job failed: exit code 1"},
 	},
@@ -32,6 +32,11 @@ var ciJob = []rule{
 		name: "ci.access", lits: []string{"credentials could not be loaded", "is not authorized to perform", "could not load credentials", "could not assume role", "not authorized", "rate limit", "bad credentials", "resource not accessible", "input required and not supplied", "requires authentication", "no hosted parallelism"}, re: `Credentials could not be loaded|is not authorized to perform|Could not assume role|[Rr]ate limit exceeded|secondary rate limit|Bad credentials|Resource not accessible by|Input required and not supplied|No hosted parallelism`, not: `^(?:Failed|Unable|Could not) to (?:parse|upload|report|publish|send)`, conf: 0.95, pick: last,
 		yes: []string{"Credentials could not be loaded, please check your action inputs: Could not load credentials from any providers", `"message": "API rate limit exceeded for user ID 1.`, "User: arn:aws:sts::1:assumed-role/x is not authorized to perform: s3:PutObject"},
 		no:  []string{"credentials loaded", "Failed to upload metrics: User: x is not authorized to perform: s3:PutObject"}, // a job's own reports
+	},
+	{
+		name: "ci.git_access", lits: []string{"permission denied (", "host key verification failed", "could not resolve hostname", "remote: permission to", "repository not found", "authentication failed", "remote: http basic", "remote: invalid username", "remote: support for password"}, re: `^(?:stderr: )?(?:\S+: Permission denied \((?:publickey|password|keyboard)|Host key verification failed|ssh: |remote: (?:Permission to|Repository not found|HTTP Basic|Invalid username|Support for password)|ERROR: (?:Repository not found|Permission to)|fatal: Authentication failed)`, conf: 0.945, pick: last,
+		yes: []string{"stderr: git@git.acme.test: Permission denied (publickey).", "remote: Permission to acme/shop.git denied to github-actions[bot].", "ERROR: Repository not found."},
+		no:  []string{"fatal: Could not read from remote repository."},
 	},
 	{
 		name: "ci.git", lits: []string{"fatal: "}, re: `^fatal: `, not: `Could not read from remote|fatal: not a git repository|^fatal: No url found for submodule`, conf: 0.94, pick: last,
@@ -78,8 +83,8 @@ var lateProcess = []rule{
 		no:     []string{"npm error gyp ERR! configure error", "npm error code 1"},
 	},
 	{
-		name: "npm.exit", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code \d+$`, conf: 0.7,
-		detail: detail{how: within, re: npmP + `(?:path (.+)|(gyp ERR! stack (?:Error|\w+Error): .+))`},
+		name: "npm.exit", lits: []string{"npm error code ", "npm err! code "}, re: npmP + `code \d+$`, conf: 0.7, said: true,
+		detail: detail{how: within, re: npmP + `(?:path (.*node_modules.*)|(gyp ERR! stack (?:Error|\w+Error): .+))`},
 		yes:    []string{"npm error code 1"},
 		no:     []string{"npm error code E404"},
 	},
@@ -103,6 +108,12 @@ var genericRules = []rule{
 		detail: detail{how: next},
 		yes:    []string{"JUnit failure: com.acme.CartTest.totals: AssertionError expected 1"},
 		no:     []string{"junit ok"},
+	},
+	{
+		name: "generic.rspec", lits: []string{"failure/error: "}, re: `^\s+Failure/Error: `, conf: 0.8,
+		detail: detail{how: before, re: `^\s*\d+\) (.+)`, lines: 4},
+		yes:    []string{"     Failure/Error: expect(cart.total).to eq(12)"},
+		no:     []string{"6 examples, 1 failure"},
 	},
 	{
 		name: "generic.fatal", lits: []string{"fatal", "panic", "critical", "emerg", "crit"}, re: `^\s*(?:\[?(?i:fatal|panic|critical|emerg(?:ency)?|crit)\]?(?: error)?[:\]]|.*\b(?:FATAL|PANIC|CRITICAL)\b[:\] ])`, not: noFailure, conf: 0.45,

@@ -4,6 +4,11 @@ package signature
 // solve` behind that: the first telling is the root.
 var dockerRules = []rule{
 	{
+		name: "docker.space", lits: []string{"no space left on device"}, re: `No space left on device|no space left on device`, not: `npm (?:warn|WARN) `, need: "docker|dockerfile|failed to solve|[internal]|container|run ", conf: 0.955,
+		yes: []string{"ERROR: failed to solve: failed to copy: write /var/lib/x: no space left on device"},
+		no:  []string{"disk usage 40%"},
+	},
+	{
 		name: "docker.socket", lits: []string{"docker daemon socket", "docker.sock", "docker api"}, re: `permission denied while trying to connect to the [Dd]ocker|docker\.sock: connect: permission denied`, as: "permission denied on the docker socket", conf: 0.955,
 		yes: []string{"permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial unix /var/run/docker.sock: connect: permission denied"},
 		no:  []string{"Cannot connect to the Docker daemon at unix:///var/run/docker.sock."},

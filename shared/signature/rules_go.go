@@ -31,7 +31,7 @@ var goRules = []rule{
 		no:  []string{"    store_test.go:9: got 1, want 2"},
 	},
 	{
-		name: "go.mod", lits: []string{"import cycle not allowed", "directory not found", "pattern ", "no go files in", "no required module", "cannot find ", "go: ", "go.mod:", "go.sum", "package ", "build constraints"}, re: `^(?:go: (?:errors parsing|module|cannot|updates to|unknown|inconsistent|.*: (?:reading|invalid|unrecognized|no matching|module|unknown|missing|verifying|Get |git |not a|parsing|checksum|unexpected|no such)|could not|no such|RPC|no module|go\.mod)|go\.mod:\d+|verifying .*checksum mismatch|missing go\.sum entry|.*missing go\.sum entry|package \S+ is not in (?:std|GOROOT)|package \S+: build constraints|imports \S+: build constraints|.*build constraints exclude all Go files|pattern \S+: |stat .+: directory not found|.*: import cycle not allowed|no Go files in |no required module|cannot find (?:package|module))`, conf: 0.93,
+		name: "go.mod", lits: []string{"import cycle not allowed", "directory not found", "pattern ", "no go files in", "no required module", "cannot find ", "go: ", "go.mod:", "go.sum", "package ", "build constraints"}, re: `^(?:go: (?:errors parsing \S+ \S|module|cannot|updates to|unknown|inconsistent|.*: (?:reading|invalid|unrecognized|no matching|module|unknown|missing|verifying|Get |git |not a|parsing|checksum|unexpected|no such)|could not|no such|RPC|no module|go\.mod)|go\.mod:\d+|verifying .*checksum mismatch|missing go\.sum entry|.*missing go\.sum entry|package \S+ is not in (?:std|GOROOT)|package \S+: build constraints|imports \S+: build constraints|.*build constraints exclude all Go files|pattern \S+: |stat .+: directory not found|.*: import cycle not allowed|no Go files in |no required module|cannot find (?:package|module))`, conf: 0.93,
 		detail: detail{how: after, re: `^\s*((?:imports|reading|server response|fatal:|unknown revision|invalid version).*)`, lines: 4},
 		yes:    []string{"go: example.com/x@v1.0.0: reading https://proxy/example.com/x: 404 Not Found", "go: cannot find main module, but found .git/config in /x", "go: updates to go.mod needed", "package foo/bar is not in std (/usr/local/go/src/foo/bar)", "main.go: missing go.sum entry for module providing package x"},
 		no:     []string{"go: downloading github.com/a/b v1.2.3", "go: finding module for package x"},
@@ -49,6 +49,13 @@ var goRules = []rule{
 		no:     []string{"        \tError Trace:\t/x/a_test.go:9"},
 	},
 	{
+		name: "go.ginkgo", lits: []string{"[failed] ", "[panicked] ", "[timedout] "}, re: `^\s+\[(?:FAILED|PANICKED|TIMEDOUT)\] \S`, need: "ran ", conf: 0.93,
+		join:   detail{how: para, lines: 4},
+		detail: detail{how: before, re: `^(\S.* \[(?:It|BeforeEach|AfterEach|BeforeSuite|AfterSuite|JustBeforeEach)\].*)`, lines: 40},
+		yes:    []string{"  [FAILED] Expected", "  [FAILED] Unexpected error:"},
+		no:     []string{"• [FAILED] [0.001 seconds]"},
+	},
+	{
 		name: "go.example", lits: []string{"--- fail: "}, re: `^\s*--- FAIL: (\S+)`, conf: 0.85,
 		detail: detail{how: after, re: `^((?:\s+\S+\.go:\d+: .+)|got:)`, lines: 4},
 		yes:    []string{"--- FAIL: ExampleAdd (0.00s)"},
@@ -58,6 +65,11 @@ var goRules = []rule{
 		name: "go.build_failed", lits: []string{"build failed]", "setup failed]", "link: ", "ld returned", "cgo: "}, re: `\[(?:build|setup) failed\]|^(?:link|/\S+/link): |^cgo: `, conf: 0.6,
 		yes: []string{"FAIL\texample.com/svc [build failed]"},
 		no:  []string{"ok  \texample.com/svc\t0.004s"},
+	},
+	{
+		name: "go.log_fatal", lits: []string{"2024/", "2025/", "2026/", "2027/", "2028/", "2029/", "2030/"}, re: `^20\d{2}/\d{2}/\d{2} \d{2}:\d{2}:\d{2}(?:\.\d+)? \S`, need: "exit status |fail\t", conf: 0.58, pick: last,
+		yes: []string{"2026/03/04 09:15:02 open config.yaml: no such file or directory"},
+		no:  []string{"2026-03-04 x"},
 	},
 	{
 		name: "golangci.row", lits: []string{".go:"}, re: `\.go:\d+(?::\d+)?: .+ \([\w-]+\)$`, conf: 0.9,

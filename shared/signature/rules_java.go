@@ -4,6 +4,12 @@ package signature
 // tools themselves only carry it.
 var javaRules = []rule{
 	{
+		name: "java.spring", lits: []string{"failed to start", "required a", "failed to configure", "failed to bind", "failed to load property source", "dependencies of some of the beans", "could not be registered", "an attempt was made to call", "is not eligible", "could not be loaded"}, re: `^(?:Web server failed to start|Parameter \d+ of .+ required a|Field \S+ in \S+ required a|(?:A component|.+) required a (?:bean|single bean)|Failed to (?:configure|bind|load property source)|The dependencies of some of the beans|The bean '.+' could not be|An attempt was made to call|.+ could not be loaded)`, need: "application failed to start", conf: 0.965,
+		detail: detail{how: after, re: `^\s*((?:Property|Value|Reason|Action): .+|Reason: .+)`, lines: 8},
+		yes:    []string{"Web server failed to start. Port 8080 was already in use.", "Parameter 0 of constructor in com.acme.CartController required a bean of type 'com.acme.CartRepo' that could not be found."},
+		no:     []string{"APPLICATION FAILED TO START"},
+	},
+	{
 		name: "java.javac", lits: []string{": error: ", "fehler:", "erreur:"}, re: `^\s*(?:\[javac\] )?\S.*\.(?:java|groovy):\d+: (?:error|Fehler|erreur): `, conf: 0.95,
 		detail: detail{how: after, re: `^\s*(?:\[javac\] )?\s*(symbol: .+|required: .+|reason: .+)`, lines: 5},
 		yes:    []string{"B.java:2: error: incompatible types: String cannot be converted to int", "/x/src/A.java:3: error: cannot find symbol"},
@@ -43,6 +49,11 @@ var mavenRules = []rule{
 		detail: detail{how: after, re: `^(?:\[ERROR\])?\s+(symbol: .+|required: .+|found: .+)`, lines: 4},
 		yes:    []string{"[ERROR] /x/src/main/java/com/acme/Invoice.java:[41,25] cannot find symbol", "[ERROR] file:///x/A.kt:[3,5] Unresolved reference: y"},
 		no:     []string{"[ERROR] COMPILATION ERROR :", "[WARNING] /x/A.java:[3,4] deprecated"},
+	},
+	{
+		name: "maven.compiler", lits: []string{"source option", "target option", "target release", "source release", "release version", "no compiler is provided", "fatal error compiling"}, re: `^\[ERROR\] (?:Source option|Target option|error: |invalid (?:target|source) release|[Rr]elease version|No compiler is provided)|Fatal error compiling`, conf: 0.95,
+		yes: []string{"[ERROR] Source option 5 is no longer supported. Use 7 or later.", "[ERROR] Failed to execute goal a:b:3.11.0:compile (default-compile) on project shop: Fatal error compiling: error: invalid target release: 21 -> [Help 1]"},
+		no:  []string{"[ERROR] COMPILATION ERROR :", "[WARNING] source release 8 is obsolete"},
 	},
 	{
 		name: "maven.pom", lits: []string{"[fatal]", "[error] 'dep", "[error] 'build", "[error] malformed", "non-parseable", "non-resolvable", "[error] child module", "[error] unresolveable"}, re: `^\[FATAL\] |^\[ERROR\] (?:'(?:dependencies|build|parent|modules|version|packaging)|Malformed|Non-parseable|Non-resolvable|Child module|Unresolveable)`, conf: 0.95,
@@ -115,7 +126,7 @@ var gradleRules = []rule{
 		no:  []string{"Build file '/home/ci/w/build.gradle' line: 2"},
 	},
 	{
-		name: "gradle.cause", lits: []string{"> "}, re: `^\s*> \S`, not: `^> (?:Task |Run with|Get more|Configure |IDLE|Transform|Starting|Build )|There were failing tests|Compilation (?:error|failed)[.;]|A failure occurred while executing|Get more help|for the command line|Process 'command .*' finished with non-zero`, need: "* what went wrong:", conf: 0.93, pick: deepest,
+		name: "gradle.cause", lits: []string{"> "}, re: `^\s*> \S`, not: `^> (?:Task |Run |Get more|Configure |IDLE|Transform|Starting|Build )|There were failing tests|Compilation (?:error|failed)[.;]|A failure occurred while executing|Get more help|for the command line|Process 'command .*' finished with non-zero`, need: "* what went wrong:", conf: 0.93, pick: deepest,
 		yes: []string{"   > Could not find com.acme:billing-client:2.7.1.", "> Could not resolve all files for configuration ':a'."},
 		no:  []string{"> Task :core:compileJava FAILED", "> Run with --stacktrace option to get the stack trace."},
 	},

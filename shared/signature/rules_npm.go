@@ -85,6 +85,11 @@ var nodeRules = []rule{
 		no:     []string{"    Cannot find module '../calculator' from 'test/calc.test.js'"},
 	},
 	{
+		name: "node.bundler", lits: []string{"module not found: ", "could not resolve \"", "failed to resolve import", "failed to resolve entry", "type error: ", "no matching export"}, re: `^(?:Module not found: |(?:✘ |x |\[vite\]:? |error: |\[ERROR\] )*(?:\[ERROR\] )?(?:Could not resolve "|No matching export)|.*(?:Rollup f|F|f)ailed to resolve (?:import|entry)|Type error: )`, not: `^\s*(?:warning|▲)`, conf: 0.88,
+		yes: []string{"Module not found: Error: Can't resolve './missing' in '/x/shop/src'", `✘ [ERROR] Could not resolve "./missing"`, `[vite]: Rollup failed to resolve import "lodash-ess" from "/x/src/cart.ts".`, "Type error: Property 'titel' does not exist on type 'Props'."},
+		no:  []string{"ERROR in ./src/index.js 1:0-25"},
+	},
+	{
 		name: "node.exception", lits: []string{"error: ", "exception: ", "error ["}, re: jsException, not: `^\(node:\d+\) \[?\w*Warning|^Error: Process completed|\(reading 'jobPod'\)`, conf: 0.75,
 		detail: detail{how: after, re: `^\s+at ((?:async |new )?[\w.<>$\[\] ]+) \((?:node:)?[^)]*\)`, lines: 4},
 		yes:    []string{"TypeError: Cannot read properties of undefined (reading 'id')", "Uncaught ReferenceError: x is not defined", "Error [ERR_SOCKET]: closed", "AggregateError [ECONNREFUSED]: x"},
@@ -151,6 +156,11 @@ var jestRules = []rule{
 		name: "jest.suite", lits: []string{"cannot find module", "test suite failed to run"}, re: `^\s{2,}(?:Cannot find module '.+' from '.+'|Could not locate module )`, need: "test suite failed to run", conf: 0.96,
 		yes: []string{"    Cannot find module '../calculator' from 'test/calc.test.js'"},
 		no:  []string{"  ● Test suite failed to run"},
+	},
+	{
+		name: "jest.syntax", lits: []string{"syntaxerror: "}, re: `^\s{4,}SyntaxError: `, need: "test suite failed to run", conf: 0.945,
+		yes: []string{"    SyntaxError: /x/a.js: Unexpected token (1:2)", "    SyntaxError: Cannot use import statement outside a module"},
+		no:  []string{"    Jest encountered an unexpected token"},
 	},
 	{
 		name: "jest.suite_error", lits: []string{"error: ", "your test suite must", "jest encountered", "details:", "error ts", "unexpected token", " ts"}, re: `^\s{4,}(?:(?:[A-Z]\w*)?Error: |Your test suite must contain at least one test|Jest encountered an unexpected token|\S+\.tsx?:\d+:\d+ - error TS)`, need: "test suite failed to run", conf: 0.94,

@@ -95,6 +95,17 @@ var pythonRules = []rule{
 		no:  []string{"a.c:3:4: error: x"},
 	},
 	{
+		name: "python.format", lits: []string{"would reformat", "cannot format "}, re: `^(?:error: cannot format |[Ww]ould reformat:? )\S`, conf: 0.85,
+		yes: []string{"would reformat /x/app/db.py", "Would reformat: a.py", "error: cannot format a.py: Cannot parse: 1:4: def f(:"},
+		no:  []string{"1 file would be reformatted, 14 files would be left unchanged."},
+	},
+	{
+		name: "python.ruff", lits: []string{"[*] ", "invalid-syntax:", "f40", "f50", "f54", "f63", "f70", "f81", "f82", "f84", "e40", "e50", "e70", "e71", "e72", "e74", "e90", "e99", "w29", "w60", "b00", "b90", "n80", "up0", "sim1", "plr", "plw", "ple", "c40", "c90", "ruf0", "s10", "d10", "ann"}, re: `^(?:[A-Z]{1,4}\d{3,4}(?: \[\*\])?|invalid-syntax:|SyntaxError:) \S`, need: " --> ", conf: 0.84,
+		detail: detail{how: after, re: `^\s*--> (\S+?):`, lines: 1},
+		yes:    []string{"F401 [*] `os` imported but unused", "E999 SyntaxError: x"},
+		no:     []string{"Found 2 errors."},
+	},
+	{
 		name: "python.lint", lits: []string{": error: ", ".py:"}, re: `^\S+\.pyi?:\d+(?::\d+)?: (?:error: |[A-Z]{1,4}\d{3,4}:? )`, conf: 0.9,
 		yes: []string{"app/db.py:3: error: Incompatible return value type (got \"str\", expected \"int\")  [return-value]", "a.py:1:1: F401 'os' imported but unused", "a.py:1:80: E501 line too long"},
 		no:  []string{"a.py:3: note: x", "tests/test_a.py:2: AssertionError"},

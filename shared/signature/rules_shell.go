@@ -54,6 +54,12 @@ const sysErrors = `(?:[Nn]o such file or directory|[Pp]ermission denied|No space
 
 var shellRules = []rule{
 	{
+		name: "shell.check", lits: []string{"sc1", "sc2", "sc3"}, re: `\bSC\d{4}(?: \((?:error|warning|info|style)\))?: `, conf: 0.89,
+		detail: detail{how: before, re: `^In (\S+) line \d+:`, lines: 12},
+		yes:    []string{"     ^-- SC2086 (info): Double quote to prevent globbing and word splitting."},
+		no:     []string{"  https://www.shellcheck.example/wiki/SC2154 -- x is referenced but not assigned."},
+	},
+	{
 		name: "shell.command_not_found", lits: []string{"not found", "is not recognized", "no such command", "unknown command: ", "nicht gefunden", "introuvable", "no encontrada"}, re: `(?:Kommando|Befehl) nicht gefunden|commande introuvable|orden no encontrada|^(?:.*\b(?:ba|z|k|da|fi)?sh(?:\.exe)?: |\S+\.sh: |/\S+: |[\w.-]+: )?(?:line \d+: |\d+: )?.*(?:command not found|: not found)(?:: \S+)?$|is not recognized as (?:an internal|the name|a name)|^Unknown command: `, not: `(?i)^\s*(?:error|npm|warning|go|#|>)|: \d+ not found|modules? not found`, conf: 0.88,
 		yes: []string{"bash: line 1: helmfile: command not found", "/bin/sh: 1: foo: not found", "zsh: command not found: foo", "'foo' is not recognized as an internal or external command,", "sh: tsc: not found"},
 		no:  []string{"npm error 404 Not Found", "page not found here"},
