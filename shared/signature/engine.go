@@ -81,6 +81,7 @@ type text struct {
 	to    int
 	cut   bool            // lines were left out
 	green map[string]bool // normal forms that a passing run has too
+	tests map[string]bool // go test: those that passed; nil until asked for
 }
 
 // index notes which literals stand in which lines.
@@ -189,6 +190,9 @@ func (t *text) stands(c *compiled, i int) bool {
 			return false
 		}
 	}
+	if c.failed && t.passedTest(i) {
+		return false
+	}
 	if c.under == "" {
 		return true
 	}
@@ -241,12 +245,25 @@ func (t *text) run(rs []*compiled, from, to int, lastOne bool) (found, bool) {
 			continue
 		}
 		at := t.choose(p, hs)
+		if p == last && c.rule.pick == least {
+			at = t.earliest(at, hs) // what the end of a log repeats
+		}
 		if c.said {
 			at = t.said(at)
 		}
 		return found{c, at, hs}, true
 	}
 	return found{}, false
+}
+
+// earliest is the first of the hits that say the same as the line at.
+func (t *text) earliest(at int, hs []hit) int {
+	for _, h := range hs {
+		if t.lines[h.at].text == t.lines[at].text {
+			return h.at
+		}
+	}
+	return at
 }
 
 // best tries every tool's rules and takes the surest, and of equals the one

@@ -63,7 +63,7 @@ func (t *text) marked() []hit {
 func (t *text) lastLine(end int) int {
 	for i := end - 1; i >= 0; i-- {
 		l := &t.lines[i]
-		if l.mark == isNoise || strings.TrimSpace(l.text) == "" || wrapper().MatchString(l.text) || t.passing(i) {
+		if l.mark == isNoise || l.mark == isGroup || strings.TrimSpace(l.text) == "" || wrapper().MatchString(l.text) || t.passing(i) {
 			continue
 		}
 		return i
@@ -103,7 +103,7 @@ var runnerLine = lazy(`^\s*(?:` + runnerLines + `)`)
 var wrapper = lazy(`^\s*(?:` + runnerLines + `|(?:ERROR: |error: )?Job failed(?::| \()` +
 	`|(?:g?make|mingw32-make)(?:\[\d+\])?: \*\*\* .*Error \d+|ninja: build stopped|npm (?:error|ERR!) (?:A complete log|Lifecycle script|code ELIFECYCLE)|\s*ELIFECYCLE|error Command failed with exit code` +
 	`|Post job cleanup|Cleaning up|Uploading artifacts|section_(?:start|end)|exit status \d+$|Got exit code|\+ exit \d+|FAIL(?:\t.*)?$|\[Pipeline\]|Build was aborted|Evaluate and upload test results` +
-	`|Upload(?:ing|ed) .* to s3|(?:real|user|sys)\s+\d+m|Node(?:\.js)? \d+ (?:is|actions are) )`)
+	`|Upload(?:ing|ed) .* to s3|(?:real|user|sys)\s+\d+m|Node\.js v\d+\.|Node(?:\.js)? \d+ (?:is|actions are) )`)
 
 // unhelpful lines say that something failed and not what (Treeherder keeps such
 // a list too).

@@ -29,6 +29,11 @@ var ciJob = []rule{
 		no:  []string{"Download action repository 'x'"},
 	},
 	{
+		name: "ci.job", lits: []string{"error: job failed"}, re: `^ERROR: Job failed(?: \(system failure\))?: (?:failed to pull image|prepare environment|start service|pod |unable to|runner_)`, conf: 0.955, pick: last,
+		yes: []string{"ERROR: Job failed: failed to pull image \"x/y:7\" with specified policies [always]: Error response from daemon: manifest unknown"},
+		no:  []string{"ERROR: Job failed: exit code 1"},
+	},
+	{
 		name: "ci.access", lits: []string{"credentials could not be loaded", "is not authorized to perform", "could not load credentials", "could not assume role", "not authorized", "rate limit", "bad credentials", "resource not accessible", "input required and not supplied", "requires authentication", "no hosted parallelism"}, re: `Credentials could not be loaded|is not authorized to perform|Could not assume role|[Rr]ate limit exceeded|secondary rate limit|Bad credentials|Resource not accessible by|Input required and not supplied|No hosted parallelism`, not: `^(?:Failed|Unable|Could not) to (?:parse|upload|report|publish|send)`, conf: 0.95, pick: last,
 		yes: []string{"Credentials could not be loaded, please check your action inputs: Could not load credentials from any providers", `"message": "API rate limit exceeded for user ID 1.`, "User: arn:aws:sts::1:assumed-role/x is not authorized to perform: s3:PutObject"},
 		no:  []string{"credentials loaded", "Failed to upload metrics: User: x is not authorized to perform: s3:PutObject"}, // a job's own reports
@@ -49,7 +54,7 @@ var ciJob = []rule{
 		no:  []string{"/x/y.cpp:3:5: warning: w"},
 	},
 	{
-		name: "ci.pytest", lits: []string{"failed ", "error "}, re: `^(?:\[gw\d+\] )?(?:FAILED|ERROR) (?:\[[\d.]+s\] )?\S+\.py(?:::\S+)?`, keep: `^(?:\[gw\d+\] )?(FAILED|ERROR) (?:\[[\d.]+s\] )?(\S+\.py(?:::\S+)?)`, conf: 0.94, pick: last,
+		name: "ci.pytest", lits: []string{"failed [", "error ["}, re: `^(?:\[gw\d+\] )?(?:FAILED|ERROR) \[[\d.]+s\] \S+\.py(?:::\S+)?`, keep: `^(?:\[gw\d+\] )?(FAILED|ERROR) (?:\[[\d.]+s\] )?(\S+\.py(?:::\S+)?)`, conf: 0.94, pick: last,
 		yes: []string{"FAILED [310.0221s] distributed/test_c10d.py::T::test_a - RuntimeError: x"},
 		no:  []string{"test_a.py::test_b PASSED [ 90%]"},
 	},
@@ -69,6 +74,11 @@ var ciJob = []rule{
 // has said more.
 var lateRules = append(ninjaLast[:len(ninjaLast):len(ninjaLast)], []rule{
 	{
+		name: "docker.step", lits: []string{"error: "}, re: `^ERROR: \S`, not: `failed to solve|process ".*" did not complete`, need: "failed to solve", conf: 0.65,
+		yes: []string{"ERROR: no match for platform in manifest: not found"},
+		no:  []string{`ERROR: process "/bin/sh -c npm ci" did not complete successfully: exit code: 1`},
+	},
+	{
 		name: "docker.solve", lits: []string{"failed to solve"}, re: `failed to solve: `, not: `did not complete successfully`, conf: 0.6,
 		yes: []string{"ERROR: failed to solve: rpc error: code = Unknown desc = x"},
 		no:  []string{`ERROR: failed to solve: process "/bin/sh -c x" did not complete successfully: exit code: 1`},
@@ -87,6 +97,11 @@ var lateProcess = []rule{
 		detail: detail{how: within, re: npmP + `(?:path (.*node_modules.*)|(gyp ERR! stack (?:Error|\w+Error): .+))`},
 		yes:    []string{"npm error code 1"},
 		no:     []string{"npm error code E404"},
+	},
+	{
+		name: "python.wrapper", lits: []string{"calledprocesserror", "failed!", "systemexit"}, re: pyWrapper, need: `file "`, conf: 0.7, pick: last, under: `File "`,
+		yes: []string{"subprocess.CalledProcessError: Command '['make']' returned non-zero exit status 2.", "RuntimeError: test_cuda 1/1 failed!"},
+		no:  []string{"RuntimeError: boom"},
 	},
 	{
 		name: "docker.process", lits: []string{"did not complete successfully", "returned a non-zero code"}, re: `did not complete successfully: exit code|returned a non-zero code`, conf: 0.5,

@@ -37,7 +37,14 @@ var goRules = []rule{
 		no:     []string{"go: downloading github.com/a/b v1.2.3", "go: finding module for package x"},
 	},
 	{
-		name: "go.test_assert", lits: []string{".go:"}, re: `^\s+\S*_test\.go:\d+: `, not: `^\s+testing\.go`, conf: 0.93,
+		// What a test logs before it fails looks the same: words of failure first.
+		name: "go.test_says", lits: []string{"_test.go:"}, re: `^\s+\S*_test\.go:\d+: .*(?:(?i:\b(?:got|want|wanted|expect|expected|expecting|unexpected|actual|fail|failed|failure|error|errors|err|cannot|can't|couldn't|could not|mismatch|diff|differs?|invalid|missing|not|no|nil|panic|timeout|timed out|should|must|wrong|bad|unable|denied|refused)\b)|!=|≠|\+got|-want)`, conf: 0.935, failed: true,
+		detail: detail{how: before, re: `^\s*(?:--- FAIL: |=== RUN\s+|=== NAME\s+)(\S+)`, lines: 400},
+		yes:    []string{"    store_test.go:9: got 1, want 2", "    a_test.go:3: cannot open fixture: missing.json"},
+		no:     []string{"    a_test.go:3: starting"},
+	},
+	{
+		name: "go.test_assert", lits: []string{".go:"}, re: `^\s+\S*_test\.go:\d+: `, not: `^\s+testing\.go`, conf: 0.93, failed: true,
 		detail: detail{how: before, re: `^\s*(?:--- FAIL: |=== RUN\s+|=== NAME\s+)(\S+)`, lines: 400},
 		yes:    []string{"    store_test.go:9: got 1, want 2"},
 		no:     []string{"    testing.go:1712: race detected during execution of test", "--- FAIL: TestPut (0.00s)"},

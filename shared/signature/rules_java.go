@@ -51,6 +51,11 @@ var mavenRules = []rule{
 		no:     []string{"[ERROR] COMPILATION ERROR :", "[WARNING] /x/A.java:[3,4] deprecated"},
 	},
 	{
+		name: "maven.style", lits: []string{"[error] ", "[warn] "}, re: `^\[(?:ERROR|WARN)\] \S+\.(?:java|xml|properties|kt)(?:\[\d+|:\d+)(?:[:,]\d+)?\]?:? (?:\(\w+\) \w+: )?.+$`, need: "checkstyle", conf: 0.95,
+		yes: []string{"[ERROR] /x/src/main/java/com/acme/Cart.java:12:5: Missing a Javadoc comment. [MissingJavadocMethod]", "[ERROR] src/main/java/A.java:[12,5] (javadoc) MissingJavadocMethod: Missing a Javadoc comment."},
+		no:  []string{"[ERROR] Failed to execute goal x"},
+	},
+	{
 		name: "maven.compiler", lits: []string{"source option", "target option", "target release", "source release", "release version", "no compiler is provided", "fatal error compiling"}, re: `^\[ERROR\] (?:Source option|Target option|error: |invalid (?:target|source) release|[Rr]elease version|No compiler is provided)|Fatal error compiling`, conf: 0.95,
 		yes: []string{"[ERROR] Source option 5 is no longer supported. Use 7 or later.", "[ERROR] Failed to execute goal a:b:3.11.0:compile (default-compile) on project shop: Fatal error compiling: error: invalid target release: 21 -> [Help 1]"},
 		no:  []string{"[ERROR] COMPILATION ERROR :", "[WARNING] source release 8 is obsolete"},
@@ -113,6 +118,11 @@ var gradleRules = []rule{
 		detail: detail{how: after, re: `^\s*(symbol: .+|required: .+)`, lines: 5},
 		yes:    []string{"/x/src/A.java:3: error: cannot find symbol", "ERROR:/x/res/a.xml:3: AAPT: error: resource string/x not found."},
 		no:     []string{"/x/A.java:3: warning: x"},
+	},
+	{
+		name: "gradle.lint", lits: []string{": error: "}, re: `^\S+:\d+: Error: .+ \[\w+(?: from [^\]]+)?\]$`, conf: 0.955,
+		yes: []string{"/x/src/main/AndroidManifest.xml:9: Error: Attribute allowBackup is deprecated from Android 12 and higher [DataExtractionRules]"},
+		no:  []string{"/x/a.xml:3: Warning: x [Y]"},
 	},
 	{
 		name: "gradle.test", lits: []string{" failed"}, re: `^\S.* > .+ FAILED$`, not: `^> Task |^(?:Execution|Task) `, conf: 0.95,

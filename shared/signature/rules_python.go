@@ -69,15 +69,10 @@ var pythonRules = []rule{
 		no:     []string{"FAIL: test_a (tests.test_a.T)"},
 	},
 	{
-		name: "python.exception", lits: []string{"error", "exception", "interrupt", "exit", "warning", "timeout", "failure", "refused", "notfound", "exceeded", "unavailable", "denied", "doesnotexist", "stopiteration"},
-		re: `^[\s|+-]*(` + pyName + `)(?:: .*)?$`, not: `^(?:Error|Exception|Warning|ERROR|FATAL|Exit|Timeout|Failure|\s+.*Warning)(?::|$)|^\s+(?:raise|return|except|print)\b|^\S+ (?:Error|Exception):|` + pyWrapper, need: `file "`, conf: 0.82, pick: chain, under: `File "`,
+		name: "python.exception", lits: []string{"error", "exception", "interrupt", "exit", "warning", "timeout", "failure", "refused", "notfound", "exceeded", "unavailable", "denied", "doesnotexist", "stopiteration", "exceptiongroup"},
+		re: `^[\s|+-]*(` + pyName + `|(?:Base)?ExceptionGroup)(?:: .*)?$`, not: `^(?:Error|Exception|Warning|ERROR|FATAL|Exit|Timeout|Failure|\s+.*Warning)(?::|$)|^\s+(?:raise|return|except|print)\b|^\S+ (?:Error|Exception):|` + pyWrapper, need: `file "`, conf: 0.82, pick: chain, under: `File "`,
 		yes: []string{"KeyError: 'db.url'", "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", "KeyboardInterrupt", "torch.OutOfMemoryError: CUDA out of memory."},
 		no:  []string{"Traceback (most recent call last):", "Error: x", "    raise ValueError"},
-	},
-	{
-		name: "python.wrapper", lits: []string{"calledprocesserror", "failed!", "systemexit"}, re: pyWrapper, need: `file "`, conf: 0.7, pick: last, under: `File "`,
-		yes: []string{"subprocess.CalledProcessError: Command '['make']' returned non-zero exit status 2.", "RuntimeError: test_cuda 1/1 failed!"},
-		no:  []string{"RuntimeError: boom"},
 	},
 	{
 		name: "python.raised", lits: []string{": "}, re: `^(?:[A-Za-z_]\w*\.)*[A-Z]\w*: \S`, not: `^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL|NOTE|Hint|Note|Error|Warning|Command|Output)\b|` + pyWrapper, need: "traceback (most recent call last)", conf: 0.8, pick: chain, under: `File "`,

@@ -33,6 +33,11 @@ var gitRules = []rule{
 		no:     []string{"error: failed to push some refs to 'x'"},
 	},
 	{
+		name: "git.nothing", lits: []string{"nothing to commit", "nothing added to commit", "no changes added to commit"}, re: `^(?:nothing (?:to commit|added to commit)|no changes added to commit)`, conf: 0.72,
+		yes: []string{`nothing to commit (create/copy files and use "git add" to track)`, "nothing to commit, working tree clean"},
+		no:  []string{"On branch main"},
+	},
+	{
 		name: "git.other", lits: []string{"fatal: ", "error: ", "batch response:", "smudge"}, re: `^fatal: |^error: failed to push|^error: No valid patches|^error: \S+: |^batch response: |smudge filter lfs failed`, conf: 0.7,
 		yes: []string{"fatal: Could not read from remote repository."},
 		no:  []string{"Already up to date."},

@@ -42,10 +42,12 @@ func echo(s string) bool {
 }
 
 // commands are what recipes begin with.
-var commands = sync.OnceValue(func() map[string]bool { return words("test [ exit false true cd cp mv rm mkdir ln cat echo printf sh bash zsh dash env export set if for while case " +
-	"go gofmt npm npx node yarn pnpm bun deno tsc eslint jest vitest mocha cargo rustc python python2 python3 pip pip3 pytest tox poetry uv ruff mypy black flake8 " +
-	"gcc g++ cc c++ clang clang++ ld ar make cmake ninja ctest mvn ./mvnw gradle ./gradlew java javac docker docker-compose kubectl helm terraform tofu ansible ansible-playbook " +
-	"git curl wget tar unzip sed awk grep find xargs diff cmp install touch chmod sudo time timeout ruby bundle rake perl php composer protoc buf shellcheck golangci-lint staticcheck") })
+var commands = sync.OnceValue(func() map[string]bool {
+	return words("test [ exit false true cd cp mv rm mkdir ln cat echo printf sh bash zsh dash env export set if for while case " +
+		"go gofmt npm npx node yarn pnpm bun deno tsc eslint jest vitest mocha cargo rustc python python2 python3 pip pip3 pytest tox poetry uv ruff mypy black flake8 " +
+		"gcc g++ cc c++ clang clang++ ld ar make cmake ninja ctest mvn ./mvnw gradle ./gradlew java javac docker docker-compose kubectl helm terraform tofu ansible ansible-playbook " +
+		"git curl wget tar unzip sed awk grep find xargs diff cmp install touch chmod sudo time timeout ruby bundle rake perl php composer protoc buf shellcheck golangci-lint staticcheck")
+})
 
 func words(s string) map[string]bool {
 	out := map[string]bool{}

@@ -109,7 +109,7 @@ func (t *text) root(tb *table, tl *tool) (choice, string) {
 			return choice{found: f}, innerName(tb, tl, f.c.tool)
 		}
 	}
-	return t.fallback(tb, tl, ci || t.wrapped()), ""
+	return t.fallback(tb, tl, ci || tl == nil && t.wrapped()), ""
 }
 
 // innerName is the tool whose rule fits, unless it is the named tool's own.

@@ -24,6 +24,8 @@ var tools = []*tool{
 	{name: "gradle", alias: []string{"gradlew", "kotlin", "android"}, rules: gradleRules, sets: []string{"gradle", "java"}, marks: []string{"* what went wrong:", "> task :", "build failed in", "gradle"}},
 	{name: "java", alias: []string{"javac", "jvm", "junit", "ant", "sbt", "scala"}, rules: javaRules, marks: []string{"\tat ", "exception in thread", ".java:"}},
 
+	{name: "dotnet", alias: []string{"msbuild", "nuget", "csharp"}, rules: dotnetRules, marks: []string{"determining projects to restore", "dotnet ", ".csproj"}},
+
 	{name: "docker", alias: []string{"buildx", "buildkit", "docker-compose", "compose", "podman"}, rules: dockerRules, marks: []string{"failed to solve", "[internal] load", "error response from daemon", "docker:", "dockerfile"}},
 	{name: "kubernetes", alias: []string{"k8s", "kube"}, rules: kubernetesRules, sets: []string{"kubernetes", "kubectl"}, marks: []string{"kubelet", "default-scheduler", "restart count:", "namespace:"}},
 	{name: "kubectl", alias: []string{"helm", "kustomize"}, rules: kubectlRules, sets: []string{"kubectl", "kubernetes"}, marks: []string{"the connection to the server", "error from server", "memcache.go", "kubectl"}},
