@@ -75,13 +75,14 @@ func (t *table) own(tl *tool) []*compiled {
 
 // text is a log, ready for rules.
 type text struct {
-	lines []line
-	by    [][]int32 // lines of each literal, ascending
-	from  int       // the failing section
-	to    int
-	cut   bool            // lines were left out
-	green map[string]bool // normal forms that a passing run has too
-	tests map[string]bool // go test: those that passed; nil until asked for
+	lines  []line
+	by     [][]int32 // lines of each literal, ascending
+	from   int       // the failing section
+	to     int
+	cut    bool            // lines were left out
+	repeat int             // where docker build begins to repeat what a step said
+	green  map[string]bool // normal forms that a passing run has too
+	tests  map[string]bool // go test: those that passed; nil until asked for
 }
 
 // index notes which literals stand in which lines.
@@ -245,8 +246,11 @@ func (t *text) run(rs []*compiled, from, to int, lastOne bool) (found, bool) {
 			continue
 		}
 		at := t.choose(p, hs)
-		if p == last && c.rule.pick == least {
+		if p == last && c.rule.pick == least || at > t.repeat && hs[0].at < t.repeat {
 			at = t.earliest(at, hs) // what the end of a log repeats
+		}
+		if c.then {
+			at = t.then(at)
 		}
 		if c.said {
 			at = t.said(at)
@@ -259,7 +263,7 @@ func (t *text) run(rs []*compiled, from, to int, lastOne bool) (found, bool) {
 // earliest is the first of the hits that say the same as the line at.
 func (t *text) earliest(at int, hs []hit) int {
 	for _, h := range hs {
-		if t.lines[h.at].text == t.lines[at].text {
+		if s, end := t.lines[h.at].text, t.lines[at].text; s == end || strings.Contains(end, s) {
 			return h.at
 		}
 	}

@@ -82,7 +82,7 @@ func (t *text) lastLine(end int) int {
 func (t *text) startOfParagraph(i int) int {
 	const longest = 8
 	for j := i; j > 0 && i-j < longest; j-- {
-		if l := &t.lines[j-1]; strings.TrimSpace(l.text) == "" || l.mark == isGroup || l.mark == isNoise {
+		if l := &t.lines[j-1]; strings.TrimSpace(l.text) == "" || l.mark == isGroup || l.mark == isNoise || echo(strings.TrimSpace(l.text)) {
 			return j
 		}
 	}
@@ -102,7 +102,7 @@ var runnerLine = lazy(`^\s*(?:` + runnerLines + `)`)
 // and what they do behind it.
 var wrapper = lazy(`^\s*(?:` + runnerLines + `|(?:ERROR: |error: )?Job failed(?::| \()` +
 	`|(?:g?make|mingw32-make)(?:\[\d+\])?: \*\*\* .*Error \d+|ninja: build stopped|npm (?:error|ERR!) (?:A complete log|Lifecycle script|code ELIFECYCLE)|\s*ELIFECYCLE|error Command failed with exit code` +
-	`|Post job cleanup|Cleaning up|Uploading artifacts|section_(?:start|end)|exit status \d+$|Got exit code|\+ exit \d+|FAIL(?:\t.*)?$|\[Pipeline\]|Build was aborted|Evaluate and upload test results` +
+	`|\d{2}:\d{2}$|Post job cleanup|Cleaning up|Uploading artifacts|section_(?:start|end)|exit status \d+$|Got exit code|\+ exit \d+|FAIL(?:\t.*)?$|\[Pipeline\]|Build was aborted|Evaluate and upload test results` +
 	`|Upload(?:ing|ed) .* to s3|(?:real|user|sys)\s+\d+m|Node\.js v\d+\.|Node(?:\.js)? \d+ (?:is|actions are) )`)
 
 // unhelpful lines say that something failed and not what (Treeherder keeps such
@@ -112,4 +112,4 @@ func unhelpful(s string) bool {
 	return len(s) <= 4 || unhelpfulLine().MatchString(s)
 }
 
-var unhelpfulLine = lazy(`(?i)^(?:traceback \(most recent call last\):|return code:? \d+|exit (?:status|code):? \d+|exited with (?:code|status).*|errors?:?|failed!?|failure!?|fatal:?|build failed!?|tests? failed!?|command failed!?|command failed with exit code \d+\.?|command .* returned non-zero exit status \d+\.?|process exited with code \d+\.?|an? (?:unknown |unexpected )?error (?:has )?occurr?ed\.?|see (?:above|log).*|aborting\.*|stop\.)$`)
+var unhelpfulLine = lazy(`(?i)^(?:traceback \(most recent call last\):|return code:? \d+|exit (?:status|code):? \d+|exited with (?:code|status).*|errors?:?|failed!?|failure!?|fatal:?|build failed!?|tests? failed!?|command failed!?|command failed with exit code \d+\.?|command .* returned non-zero exit status \d+\.?|process exited with code \d+\.?|one or more containers failed to start\.?|an? (?:unknown |unexpected )?error (?:has )?occurr?ed\.?|see (?:above|log).*|aborting\.*|stop\.)$`)

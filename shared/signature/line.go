@@ -220,6 +220,9 @@ func compose(s string) string {
 		return s
 	}
 	name := strings.TrimRight(s[:i], " ")
+	if len(name) < i && !strings.ContainsAny(name, " /:()") && !strings.Contains(s[i+3:], " |") {
+		return s[i+3:] // a container's own name, padded to the longest
+	}
 	j := strings.LastIndexAny(name, "-_")
 	if j <= 0 || j == len(name)-1 || strings.ContainsAny(name, " /:()") {
 		return s

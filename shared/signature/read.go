@@ -94,11 +94,13 @@ func growLines(l []line, by int) []line {
 // with an exit code, of GitLab's sections the last one before the job's verdict.
 // What a step's header repeats of its script is no output.
 func (t *text) section() {
-	t.from, t.to = 0, len(t.lines)
+	t.from, t.to, t.repeat = 0, len(t.lines), len(t.lines)
 	start, sawGroup := 0, false
 	for i := range t.lines {
 		l := &t.lines[i]
 		switch {
+		case l.text == "------" && i+1 < len(t.lines) && strings.HasPrefix(strings.TrimSpace(t.lines[i+1].text), "> ["):
+			t.repeat = min(t.repeat, i)
 		case l.mark == isGroup && strings.HasPrefix(l.text, "Run "):
 			start, sawGroup = i, true
 			t.header(i)

@@ -16,6 +16,7 @@ type rule struct {
 	under  string   // the nearest line above with less indent begins so
 	trace  bool     // a stack trace follows
 	failed bool     // go test: the test that the line stands in did not pass
+	then   bool     // the root is the next line that says something
 	said   bool     // the root is what the failed command said before the hit, if anything
 	pick   pick
 	conf   float64 // [0,1], how sure the rule is that its line is the root

@@ -17,6 +17,22 @@ var gccRules = []rule{
 		no:  []string{"a.c:3:5: warning: unused variable 'x'", "a.c:3:5: note: declared here", "collect2: error: ld returned 1 exit status"},
 	},
 	{
+		name: "gcc.assert", lits: []string{"assertion "}, re: `^\S+: \S+:\d+: .*Assertion .+ failed\.?$|^Assertion failed: .+, (?:function|file) `, conf: 0.9,
+		yes: []string{"app: ../job.c:186: transition: Assertion `s0[s1]' failed.", "Assertion failed: (n > 0), function f, file a.c, line 3."},
+		no:  []string{"  Assertion failed"},
+	},
+	{
+		name: "gcc.sanitizer", lits: []string{"runtime error: "}, re: `^\S+:\d+:\d+: runtime error: `, conf: 0.91,
+		yes: []string{"/x/src/cart.cc:14:12: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'"},
+		no:  []string{"panic: runtime error: x"},
+	},
+	{
+		name: "gcc.gtest", lits: []string{": failure", ": error: value of", "unknown file: failure"}, re: `^(?:\S+[:(]\d+\)?|unknown file): (?:Failure|error: Value of)`, need: "[  failed  ]|[ run      ]", conf: 0.92,
+		detail: detail{how: before, re: `^\[ RUN +\] (\S+)`, lines: 400},
+		yes:    []string{"/x/test/cart_test.cc:9: Failure"},
+		no:     []string{"[  FAILED  ] Cart.Total (0 ms)"},
+	},
+	{
 		name: "gcc.driver", lits: []string{"fatal error:", ": error:"}, re: `^(?:\S*/)?(?:gcc|g\+\+|cc|c\+\+|cc1(?:plus)?|clang(?:\+\+)?(?:-\d+)?|[\w-]+-(?:gcc|g\+\+|clang(?:\+\+)?)(?:-\d+)?|nvcc|as)(?:\.exe)?: (?:fatal error|error|internal compiler error): `, not: `linker command failed|ld returned|no input files`, conf: 0.9,
 		yes: []string{"gcc: error: unrecognized command-line option '-fwhatever'", "clang: error: no such file or directory: 'a.c'", "cc1: fatal error: x.c: No such file or directory"},
 		no:  []string{"clang: error: linker command failed with exit code 1 (use -v to see invocation)"},

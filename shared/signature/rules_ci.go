@@ -104,7 +104,7 @@ var lateProcess = []rule{
 		no:  []string{"RuntimeError: boom"},
 	},
 	{
-		name: "docker.process", lits: []string{"did not complete successfully", "returned a non-zero code"}, re: `did not complete successfully: exit code|returned a non-zero code`, conf: 0.5,
+		name: "docker.process", lits: []string{"did not complete successfully", "returned a non-zero code"}, re: `did not complete successfully: exit code|returned a non-zero code`, conf: 0.5, said: true,
 		yes: []string{`ERROR: process "/bin/sh -c x" did not complete successfully: exit code: 1`, "The command '/bin/sh -c x' returned a non-zero code: 2"},
 		no:  []string{"completed successfully"},
 	},
@@ -149,4 +149,4 @@ var genericRules = []rule{
 }
 
 // noFailure is what a passing run says of failures.
-const noFailure = `(?i)\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|failed|fatal|problems?|issues?)\b|\b(?:errors?|failures?|failed|fatal)(?:=|: ?|\s+)0\b|\berror_count\b|^\s*(?:warning|warn|info|debug|note|notice|trace|hint)\b|\[(?:warning|warn|info|debug|note)\]|^\s*(?:ok \d|✓|✔|√|PASS|ok\s|\+ |\$ |> )|--no-fail|fail-fast|thiserror|\b(?:warning|deprecated):|PASSED\b|retrying in`
+const noFailure = `(?i)\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|failed|fatal|problems?|issues?)\b|\b(?:errors?|failures?|failed|fatal)(?:=|: ?|\s+)0\b|\berror_count\b|^\s*(?:warning|warn|info|debug|note|notice|trace|hint)\b|\[(?:warning|warn|info|debug|note)\]|^\s*(?:ok \d|✓|✔|√|PASS|FAIL\s+\S+\.(?:test|spec)\.\w+$|ok\s|\+ |\$ |> )|--no-fail|fail-fast|thiserror|\b(?:warning|deprecated):|PASSED\b|retrying in`

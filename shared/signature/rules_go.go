@@ -50,6 +50,12 @@ var goRules = []rule{
 		no:     []string{"    testing.go:1712: race detected during execution of test", "--- FAIL: TestPut (0.00s)"},
 	},
 	{
+		name: "go.test_helper", lits: []string{".go:"}, re: `^\s{4,}\S*\.go:\d+: `, not: `^\s+(?:testing\.go|\S*_test\.go:)`, need: "--- fail: ", conf: 0.92, failed: true,
+		detail: detail{how: before, re: `^\s*(?:--- FAIL: |=== RUN\s+|=== NAME\s+)(\S+)`, lines: 400},
+		yes:    []string{"    controller.go:97: missing call(s) to *mocks.MockMailer.Send(is equal to a)"},
+		no:     []string{"    testing.go:1712: race detected during execution of test"},
+	},
+	{
 		name: "go.testify", lits: []string{"error:"}, re: `^\s+Error:\s+\S`, need: "error trace:", conf: 0.9,
 		detail: detail{how: after, re: `^\s+Test:\s+(\S+)`, lines: 10},
 		yes:    []string{"        \tError:      \tNot equal: "},

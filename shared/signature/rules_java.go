@@ -10,6 +10,12 @@ var javaRules = []rule{
 		no:     []string{"APPLICATION FAILED TO START"},
 	},
 	{
+		name: "java.crash", lits: []string{"a fatal error has been detected by the java"}, re: `A fatal error has been detected by the Java Runtime Environment`, conf: 0.968,
+		detail: detail{how: below, re: `^# Problematic frame:`, lines: 20},
+		yes:    []string{"# A fatal error has been detected by the Java Runtime Environment:"},
+		no:     []string{"fatal error: x"},
+	},
+	{
 		name: "java.javac", lits: []string{": error: ", "fehler:", "erreur:"}, re: `^\s*(?:\[javac\] )?\S.*\.(?:java|groovy):\d+: (?:error|Fehler|erreur): `, conf: 0.95,
 		detail: detail{how: after, re: `^\s*(?:\[javac\] )?\s*(symbol: .+|required: .+|reason: .+)`, lines: 5},
 		yes:    []string{"B.java:2: error: incompatible types: String cannot be converted to int", "/x/src/A.java:3: error: cannot find symbol"},
@@ -51,7 +57,7 @@ var mavenRules = []rule{
 		no:     []string{"[ERROR] COMPILATION ERROR :", "[WARNING] /x/A.java:[3,4] deprecated"},
 	},
 	{
-		name: "maven.style", lits: []string{"[error] ", "[warn] "}, re: `^\[(?:ERROR|WARN)\] \S+\.(?:java|xml|properties|kt)(?:\[\d+|:\d+)(?:[:,]\d+)?\]?:? (?:\(\w+\) \w+: )?.+$`, need: "checkstyle", conf: 0.95,
+		name: "maven.style", lits: []string{"[error] ", "[warn] "}, re: `^\[(?:ERROR|WARN)\] \S+\.(?:java|xml|properties|kt):\[?\d+(?:[:,]\d+)?\]?:? (?:\(\w+\) \w+: )?.+$`, need: "checkstyle", conf: 0.95,
 		yes: []string{"[ERROR] /x/src/main/java/com/acme/Cart.java:12:5: Missing a Javadoc comment. [MissingJavadocMethod]", "[ERROR] src/main/java/A.java:[12,5] (javadoc) MissingJavadocMethod: Missing a Javadoc comment."},
 		no:  []string{"[ERROR] Failed to execute goal x"},
 	},
@@ -123,6 +129,16 @@ var gradleRules = []rule{
 		name: "gradle.lint", lits: []string{": error: "}, re: `^\S+:\d+: Error: .+ \[\w+(?: from [^\]]+)?\]$`, conf: 0.955,
 		yes: []string{"/x/src/main/AndroidManifest.xml:9: Error: Attribute allowBackup is deprecated from Android 12 and higher [DataExtractionRules]"},
 		no:  []string{"/x/a.xml:3: Warning: x [Y]"},
+	},
+	{
+		name: "gradle.style", lits: []string{".kt:", ".java:", ".kts:"}, re: `^\S+\.(?:kts?|java):\d+(?::\d+)?:\s+\S.*(?:\[\w+\]|\([\w:-]+\))$|^\S+\.(?:kt|java):\d+:\t\w+:\t`, need: "detekt|pmd|ktlint|checkstyle|spotless", conf: 0.952,
+		yes: []string{"/x/src/main/kotlin/com/acme/Usecase.kt:9:56: Unnecessary long whitespace [NoMultipleSpaces]", "/x/net/acme/Svc.java:339:\tFinalFieldCouldBeStatic:\tThis final field could be made static"},
+		no:  []string{"w: /x/A.kt:3:4 x"},
+	},
+	{
+		name: "gradle.native", lits: []string{"error: ", "undefined reference to", "undefined symbol"}, re: `^\s*(?:\S+:\d+:\d+: (?:fatal )?error: |.*undefined reference to |ld(?:\.lld)?: error: undefined symbol: )`, need: "externalnativebuild|build command failed", conf: 0.951,
+		yes: []string{"  /x/src/main/cpp/native-lib.cpp:8:5: error: use of undeclared identifier 'helo'"},
+		no:  []string{"  1 error generated."},
 	},
 	{
 		name: "gradle.test", lits: []string{" failed"}, re: `^\S.* > .+ FAILED$`, not: `^> Task |^(?:Execution|Task) `, conf: 0.95,

@@ -50,6 +50,11 @@ var yarnRules = []rule{
 		no:     []string{"error Command failed with exit code 1.", "error: unknown option"},
 	},
 	{
+		name: "yarn.berry_build", lits: []string{"yn0009"}, re: `YN0009: `, conf: 0.8,
+		yes: []string{"➤ YN0009: │ sqlite3@npm:5.1.7 couldn't be built successfully (exit code 1, logs can be found here: /tmp/xfs-1a2b3c4d/build.log)"},
+		no:  []string{"➤ YN0007: │ sqlite3@npm:5.1.7 must be built"},
+	},
+	{
 		name: "yarn.usage", lits: []string{"usage error:", "internal error:"}, re: `^(?:Usage|Internal) Error: `, conf: 0.93, need: "yarn",
 		yes: []string{`Usage Error: Couldn't find a script named "deploy".`, "Internal Error: api@workspace:.: This package doesn't seem to be present in your lockfile; run \"yarn install\" to update the lockfile"},
 		no:  []string{"Error: usage"},
@@ -167,6 +172,11 @@ var jestRules = []rule{
 		detail: detail{how: after, re: `^\s*(?:SyntaxError: |Details:)(.+)`, lines: 40},
 		yes:    []string{"    SyntaxError: /x/a.js: Unexpected token (1:2)", "    Your test suite must contain at least one test.", "    Jest encountered an unexpected token", "    src/a.ts:1:23 - error TS2307: Cannot find module './b'"},
 		no:     []string{"Test Suites: 1 failed, 1 total"},
+	},
+	{
+		name: "jest.suite_said", lits: []string{"test suite failed to run"}, re: `● Test suite failed to run`, conf: 0.935, then: true,
+		yes: []string{"  ● Test suite failed to run"},
+		no:  []string{"Test Suites: 1 failed, 1 total"},
 	},
 	{
 		name: "jest.test", lits: []string{"●"}, re: `^\s*● (.+)`, not: `● (?:Test suite failed to run|Console|Cannot log after|process\.exit called|Deprecation Warning|Validation Warning|Multiple configs)|^\s*●\s*$|obsolete`, conf: 0.95,

@@ -133,6 +133,12 @@ var pipRules = []rule{
 		no:     []string{"      error: command '/usr/bin/gcc' failed with exit code 1", "  error: subprocess-exited-with-error"},
 	},
 	{
+		name: "pip.output", lits: []string{"lines of output]", "line of output]"}, re: `╰─> \[\d+ lines? of output\]`, conf: 0.87, then: true,
+		detail: detail{how: within, re: `(?:Failed building wheel for (\S+)|Building wheel for (\S+) )`},
+		yes:    []string{"  ╰─> [6 lines of output]"},
+		no:     []string{"  [end of output]"},
+	},
+	{
 		name: "pip.wheel", lits: []string{"failed building wheel", "failed to build", "could not build wheels", "subprocess-exited-with-error", "metadata-generation-failed"}, re: `^\s*(?:ERROR: )?(?:Failed building wheel for|Failed to build (?:\x60|installable|\S+$)|Could not build wheels|error: (?:subprocess-exited-with-error|metadata-generation-failed))`, conf: 0.88,
 		detail: detail{how: within, re: `(?:Failed building wheel for (\S+)|Encountered error while .*|╰─> (\S.+))`},
 		yes:    []string{"  ERROR: Failed building wheel for grpcio", "error: metadata-generation-failed"},

@@ -23,6 +23,16 @@ func (t *text) said(i int) int {
 	return i
 }
 
+// then is the next line behind i that says something; i where none does.
+func (t *text) then(i int) int {
+	for j := i + 1; j < len(t.lines) && j <= i+maxSilence; j++ {
+		if strings.TrimSpace(t.lines[j].text) != "" {
+			return j
+		}
+	}
+	return i
+}
+
 // maxSilence bounds the blank lines between what a command said and its exit.
 const maxSilence = 4
 
@@ -30,6 +40,9 @@ const maxSilence = 4
 func echo(s string) bool {
 	if strings.HasPrefix(s, "> ") || strings.HasPrefix(s, "+ ") || strings.HasPrefix(s, "$ ") || strings.HasPrefix(s, "./") {
 		return true
+	}
+	if s[0] == '[' && buildStep().MatchString(s) || strings.HasPrefix(s, "Step ") || strings.HasPrefix(s, "---") {
+		return true // docker's own
 	}
 	word, rest, _ := strings.Cut(s, " ")
 	if strings.HasSuffix(word, ":") {
@@ -40,6 +53,8 @@ func echo(s string) bool {
 	}
 	return strings.HasPrefix(rest, "-") || strings.Contains(rest, " --") || strings.Contains(rest, " && ") || strings.Contains(rest, " || ") || strings.HasSuffix(s, "\\")
 }
+
+var buildStep = lazy(`^\[(?:[\w.-]+ +)?\d+/\d+\] `)
 
 // commands are what recipes begin with.
 var commands = sync.OnceValue(func() map[string]bool {
