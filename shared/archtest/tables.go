@@ -9,6 +9,7 @@ var Ranks = map[string]int{
 	"shared/memory":   0,
 	"shared/fault":    0,
 	"shared/archtest": 0,
+	"shared/lazy":     0,
 
 	"testdata/transcripts": 0, // embedded sample sessions
 

@@ -2,12 +2,12 @@ package gru
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -112,7 +112,7 @@ func ApplyEdits(mem string, edits []Edit, id string) (string, error) {
 }
 
 // editOpen matches the opening of an edit in the form of tags.
-var editOpen = regexp.MustCompile(`<(?:(add)|(replace) line="([0-9]{1,4})")>`)
+var editOpen = lazy.MustCompile(`<(?:(add)|(replace) line="([0-9]{1,4})")>`)
 
 // readEdits reads the edits of a reply in tags; found is false where it has none.
 func readEdits(body string) (edits []Edit, found bool, err error) {

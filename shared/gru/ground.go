@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -40,9 +41,9 @@ var (
 		return regexp.MustCompile("`[^`\n]+`" + `|\d+(?:,\d+)+(?:\.\d+)?\p{L}*|[\p{L}\p{N}_]+(?:[._/:@#+-][\p{L}\p{N}_]+)*`)
 	})
 	// sentenceEnd ends a sentence: a line end, or a full stop before a blank.
-	sentenceEnd = regexp.MustCompile(`[\n]+|[.!?]["')\]]*\s+`)
-	idMark      = regexp.MustCompile(`\[[0-9a-f]{8}\]`)
-	listSign    = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
+	sentenceEnd = lazy.MustCompile(`[\n]+|[.!?]["')\]]*\s+`)
+	idMark      = lazy.MustCompile(`\[[0-9a-f]{8}\]`)
+	listSign    = lazy.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
 )
 
 // factsOf cuts a text into sentences with their marks.
@@ -73,7 +74,7 @@ func factsOf(text string) []fact {
 }
 
 // sourceIDs matches the ids that stand behind a statement.
-var sourceIDs = regexp.MustCompile(`^(?:\[[0-9a-f]{8}\]\s*)+$`)
+var sourceIDs = lazy.MustCompile(`^(?:\[[0-9a-f]{8}\]\s*)+$`)
 
 // marksOf are the words of a sentence that name something.
 func marksOf(s string) (out []string) {
@@ -217,10 +218,10 @@ const numberSigns = "._,/:@#+-"
 func letterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 var (
-	thousands = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?`)
-	decimals  = regexp.MustCompile(`^(\d+)\.(\d*?)0+(\p{L}*)$`)
+	thousands = lazy.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?`)
+	decimals  = lazy.MustCompile(`^(\d+)\.(\d*?)0+(\p{L}*)$`)
 	// twoNumbers matches a range or a ratio, which tells two figures.
-	twoNumbers = regexp.MustCompile(`^(\d+)[-/](\d+)$`)
+	twoNumbers = lazy.MustCompile(`^(\d+)[-/](\d+)$`)
 )
 
 // plainNumber is a figure without the commas between its thousands and the zeros
@@ -367,7 +368,7 @@ const (
 )
 
 // takesBack matches the words by which a statement is taken back.
-var takesBack = regexp.MustCompile(`(?i)\b(?:no longer|any ?more|removed|dropped|cancell?ed|revoked|obsolete|replaced|instead|` +
+var takesBack = lazy.MustCompile(`(?i)\b(?:no longer|any ?more|removed|dropped|cancell?ed|revoked|obsolete|replaced|instead|` +
 	`nicht mehr|entfällt|statt(?:dessen)?|ersetzt|gestrichen)\b`)
 
 // Forgotten is the first sentence of the old memory that the candidate lost; ""

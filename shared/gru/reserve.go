@@ -1,8 +1,9 @@
 package gru
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // joiner is U+2060 WORD JOINER: it has no width, so that people and models
@@ -18,7 +19,7 @@ const joiner = "\u2060"
 //
 // It is anchored: every match begins with a bracket, and looking at the brackets alone
 // is ten times as fast as a search through the whole text.
-var reserved = regexp.MustCompile(`(?i)^(?:<` + joiner + `*(?:/?(?:think|check|update|next|add|replace|question|memory|section|start_of_turn|end_of_turn)\b` +
+var reserved = lazy.MustCompile(`(?i)^(?:<` + joiner + `*(?:/?(?:think|check|update|next|add|replace|question|memory|section|start_of_turn|end_of_turn)\b` +
 	`|/?(?:s|bos|eos)>|</?sys>>|[|｜][\p{L}\p{N}_▁.-]+[|｜]>)` +
 	`|\[` + joiner + `*/?inst\])`)
 

@@ -17,13 +17,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"regexp"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -207,7 +207,7 @@ func (v *Verdict) weight() int {
 }
 
 // generation is the suffix of a stream that decides a wording once more.
-var generation = regexp.MustCompile(`(@[0-9a-f]{8})\.[0-9]+$`)
+var generation = lazy.MustCompile(`(@[0-9a-f]{8})\.[0-9]+$`)
 
 // Wording is the stream that a wording had first: what labels are about.
 func Wording(stream string) string { return generation.ReplaceAllString(stream, "$1") }

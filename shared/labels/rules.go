@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
@@ -143,7 +144,7 @@ func parseRule(f strictyaml.File, n *strictyaml.Node) (r Rule, err error) {
 	return r, nil
 }
 
-var ruleID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var ruleID = lazy.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // parseCondition reads {words: …}, {regex: …} or words alone.
 func parseCondition(f strictyaml.File, n *strictyaml.Node) (re *regexp.Regexp, err error) {

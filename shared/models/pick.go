@@ -3,12 +3,12 @@ package models
 import (
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/baseurl"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // Builtin is the built-in policy where a request or an answer names a model.
@@ -86,7 +86,7 @@ func (p *Pick) Servers() []*Server {
 
 // modelName is how servers name models and adapters. It is bounded as it stands
 // in every gate record.
-var modelName = regexp.MustCompile(`^[A-Za-z0-9@_][A-Za-z0-9._:/@+-]{0,199}$`)
+var modelName = lazy.MustCompile(`^[A-Za-z0-9@_][A-Za-z0-9._:/@+-]{0,199}$`)
 
 // Pick resolves what a request says in a project; nil where it says nothing. A
 // base URL must be that of a configured endpoint, or one of this machine where

@@ -1,9 +1,10 @@
 package skill
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // What a transcript said is put into a prompt with a skill, and some loaders act on
@@ -27,17 +28,17 @@ func clean(s string) string {
 }
 
 var (
-	tagOpen = regexp.MustCompile(`<([/!?A-Za-z])`)
+	tagOpen = lazy.MustCompile(`<([/!?A-Za-z])`)
 	// A command in backticks behind "!" is run when Claude Code loads a skill.
-	bangTick = regexp.MustCompile("!+`")
-	fences   = regexp.MustCompile("`{3,}|~{3,}")
+	bangTick = lazy.MustCompile("!+`")
+	fences   = lazy.MustCompile("`{3,}|~{3,}")
 	// $ARGUMENTS, $0 and ${…} are replaced there by what the skill was called with.
-	dollar = regexp.MustCompile(`\$(\d|\{|ARGUMENTS)`)
+	dollar = lazy.MustCompile(`\$(\d|\{|ARGUMENTS)`)
 	// @path takes in the file where prompts and memory files are read.
-	atPath = regexp.MustCompile(`(^|[\s(\[{"'` + "`" + `])@([\w.~-]*[/.~][\w./~-])`)
-	image  = regexp.MustCompile(`!\[`)
+	atPath = lazy.MustCompile(`(^|[\s(\[{"'` + "`" + `])@([\w.~-]*[/.~][\w./~-])`)
+	image  = lazy.MustCompile(`!\[`)
 	// lead is what makes a list item something else than a paragraph.
-	lead = regexp.MustCompile(`^(#{1,6}(\s|$)|>|[-+*](\s|$)|\d{1,9}[.)](\s|$)|\||~|=+\s*$|[-*_](\s*[-*_])+\s*$|:\s)`)
+	lead = lazy.MustCompile(`^(#{1,6}(\s|$)|>|[-+*](\s|$)|\d{1,9}[.)](\s|$)|\||~|=+\s*$|[-*_](\s*[-*_])+\s*$|:\s)`)
 )
 
 // inline makes s a text that may begin a line of a Markdown body.

@@ -2,12 +2,12 @@ package skill
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // Finding is one thing that Lint has to say.
@@ -48,14 +48,14 @@ func at(file string, line int) string {
 }
 
 var (
-	nameRule = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	xmlTag   = regexp.MustCompile(`<[/!?]?[A-Za-z][^>]*>|<!--`)
+	nameRule = lazy.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	xmlTag   = lazy.MustCompile(`<[/!?]?[A-Za-z][^>]*>|<!--`)
 	// person is a description that does not speak in the third person. It is put
 	// into a system prompt, where "I" and "you" are somebody else.
-	person = regexp.MustCompile(`(?i)^(i|i'm|i'll|we|you|your|my|our)\b`)
+	person = lazy.MustCompile(`(?i)^(i|i'm|i'll|we|you|your|my|our)\b`)
 	// command is a command that Claude Code runs when it loads the skill, and puts
 	// its output in the place of.
-	command = regexp.MustCompile("(^|[^`])!`[^`]")
+	command = lazy.MustCompile("(^|[^`])!`[^`]")
 )
 
 // reserved words may not stand in a name (Anthropic's rules for skills).

@@ -3,7 +3,6 @@ package skill
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,6 +12,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/gru/extractpolicy"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/questions"
 	"github.com/mneme-ai/mneme/shared/replay"
@@ -184,8 +184,8 @@ func verbatim(m *memory.Memory, by said) (out []Fact) {
 }
 
 var (
-	item   = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,3}[.)])\s+`)
-	idsEnd = regexp.MustCompile(`(?:[\s,;]*\[[0-9a-f]{8}\])+[\s.]*$`)
+	item   = lazy.MustCompile(`^\s*(?:[-*+•]|\d{1,3}[.)])\s+`)
+	idsEnd = lazy.MustCompile(`(?:[\s,;]*\[[0-9a-f]{8}\])+[\s.]*$`)
 )
 
 // factsOf are the facts of a text that is not: a line each, with the nodes that its

@@ -2,10 +2,10 @@ package transcript
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -40,10 +40,10 @@ const (
 )
 
 var (
-	aiderHeader = regexp.MustCompile(`^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$`)
+	aiderHeader = lazy.MustCompile(`^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$`)
 	// aiderTokens ends every reply: a fence that is open before it was never
 	// closed by the model.
-	aiderTokens = regexp.MustCompile(`^> Tokens: \S+ sent, `)
+	aiderTokens = lazy.MustCompile(`^> Tokens: \S+ sent, `)
 	// aiderWords are commands whose argument is a message.
 	aiderWords = map[string]bool{"/ask": true, "/code": true, "/architect": true, "/context": true, "/help": true}
 )

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -74,7 +75,7 @@ func workspace(b []byte) string {
 }
 
 var (
-	clineResult = regexp.MustCompile(`^\[([A-Za-z_][\w-]{0,60})(?: for [^\n]*?)?\] Result:`)
+	clineResult = lazy.MustCompile(`^\[([A-Za-z_][\w-]{0,60})(?: for [^\n]*?)?\] Result:`)
 	clineTags   = []struct {
 		name string
 		who  speaker

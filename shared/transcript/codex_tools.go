@@ -1,9 +1,9 @@
 package transcript
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -105,7 +105,7 @@ func argv(b []byte, v span) (words []span) {
 	return words
 }
 
-var patchFile = regexp.MustCompile(`\*\*\* (?:Update File|Add File|Delete File|Move to): ([^\n\\]+)`)
+var patchFile = lazy.MustCompile(`\*\*\* (?:Update File|Add File|Delete File|Move to): ([^\n\\]+)`)
 
 // patched gives the files of a patch in place of its text.
 func patched(ps []memory.Piece, about string) ([]memory.Piece, string) {
@@ -193,7 +193,7 @@ func exitCode(b []byte, ms []member) bool {
 }
 
 // failedLine tells a failure in the lines before a command's own output.
-var failedLine = regexp.MustCompile(`^(?:Exit code: |Process exited with code )-?[1-9]`)
+var failedLine = lazy.MustCompile(`^(?:Exit code: |Process exited with code )-?[1-9]`)
 
 // failedHeads begin the answer to a call that was refused or never ran.
 var failedHeads = []string{

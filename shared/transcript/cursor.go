@@ -1,11 +1,11 @@
 package transcript
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -209,7 +209,7 @@ func (c *cursor) say(t memory.Turn, ps []memory.Piece) bool {
 
 // contextTag opens what the editor writes before a prompt: its tags have an
 // underscore in their names, but for two.
-var contextTag = regexp.MustCompile(`^<(timestamp|rules|[a-z]+(?:_[a-z]+)+)(?: [^<>]*)?>`)
+var contextTag = lazy.MustCompile(`^<(timestamp|rules|[a-z]+(?:_[a-z]+)+)(?: [^<>]*)?>`)
 
 // asked parts the words of the person from what the editor wrote around them.
 func (c *cursor) asked(p memory.Piece) (own, injected []memory.Piece) {
@@ -261,7 +261,7 @@ func (c *cursor) asked(p memory.Piece) (own, injected []memory.Piece) {
 }
 
 // cursorZone is the zone of "Monday, Aug 24, 2026, 3:01 PM (UTC-5)".
-var cursorZone = regexp.MustCompile(`^(.*) \(UTC(?:([+-])(\d{1,2})(?::(\d\d))?)?\)$`)
+var cursorZone = lazy.MustCompile(`^(.*) \(UTC(?:([+-])(\d{1,2})(?::(\d\d))?)?\)$`)
 
 // cursorTime reads the time that the editor writes before a prompt.
 func cursorTime(s string) (time.Time, bool) {

@@ -2,9 +2,9 @@ package transcript
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -22,11 +22,11 @@ type cursorText struct {
 }
 
 var (
-	cursorRole = regexp.MustCompile(`^(user|assistant):[ \t\r]*$`)
-	cursorMark = regexp.MustCompile(`^\[(Thinking|Tool call|Tool result)\](?:[ \t]+(.*?))?[ \t\r]*$`)
+	cursorRole = lazy.MustCompile(`^(user|assistant):[ \t\r]*$`)
+	cursorMark = lazy.MustCompile(`^\[(Thinking|Tool call|Tool result)\](?:[ \t]+(.*?))?[ \t\r]*$`)
 	// cursorTextHead tells the form from other text files.
-	cursorTextHead = regexp.MustCompile(`\A\s*user:[ \t\r]*\n`)
-	cursorTextMark = regexp.MustCompile(`(?m)^(?:<user_query>|\[Tool call\] |\[Tool result\]|\[Thinking\])`)
+	cursorTextHead = lazy.MustCompile(`\A\s*user:[ \t\r]*\n`)
+	cursorTextMark = lazy.MustCompile(`(?m)^(?:<user_query>|\[Tool call\] |\[Tool result\]|\[Thinking\])`)
 )
 
 // isCursorText reports whether b begins a transcript in the text form.
@@ -94,7 +94,7 @@ func (c *cursorText) mark(name string, from, size int64, no int) {
 }
 
 // argument is a line of a tool call: `  path: x` or `  path=x`.
-var argument = regexp.MustCompile(`(?m)^[ \t]+([A-Za-z_]+)(?:: |=)(.*?)\r?$`)
+var argument = lazy.MustCompile(`(?m)^[ \t]+([A-Za-z_]+)(?:: |=)(.*?)\r?$`)
 
 // flush emits the part that was read.
 func (c *cursorText) flush() {

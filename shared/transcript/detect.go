@@ -3,10 +3,11 @@ package transcript
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 const (
@@ -273,7 +274,7 @@ func isText(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && mostlyUTF8(b) &
 
 // markdownLine is what only Markdown has: a front matter at the very top, a
 // heading, or a fence.
-var markdownLine = regexp.MustCompile("\\A---[ \t]*\r?\n|(?m)^ {0,3}(?:#{1,6}[ \t]+\\S|```|~~~)")
+var markdownLine = lazy.MustCompile("\\A---[ \t]*\r?\n|(?m)^ {0,3}(?:#{1,6}[ \t]+\\S|```|~~~)")
 
 // printable tells text from binary: at least 85 of 100 characters are letters,
 // marks, numbers, punctuation, symbols or white space. Terminal recordings and

@@ -1,9 +1,9 @@
 package transcript
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -150,7 +150,7 @@ func (g *gitLog) touched(t *memory.Turn, rec *record) {
 // trailer is a line by which tools sign a message: who signed, reviewed or
 // helped, and what a review system numbers. Others ("Fixes: #12") say what the
 // commit is about, and stay.
-var trailer = regexp.MustCompile(`(?i)^(?:[a-z]+(?:-[a-z]+)*-by|cc|change-id|git-svn-id|x-[a-z-]+):[ \t]|^(?:🤖 )?generated with \[`)
+var trailer = lazy.MustCompile(`(?i)^(?:[a-z]+(?:-[a-z]+)*-by|cc|change-id|git-svn-id|x-[a-z-]+):[ \t]|^(?:🤖 )?generated with \[`)
 
 // trailers is where the trailers of a message begin, or its end. The first line
 // is none.
@@ -176,22 +176,22 @@ func parted(s string) (subject, body string) {
 var (
 	// mergeSubject is what git and its hosts write when branches are joined; a
 	// squash leaves it on a commit of one parent.
-	mergeSubject = regexp.MustCompile(`^Merge (?:(?:remote-tracking )?branch(?:es)?|(?:pull|merge) request|tags?|commits?) [^ ]`)
+	mergeSubject = lazy.MustCompile(`^Merge (?:(?:remote-tracking )?branch(?:es)?|(?:pull|merge) request|tags?|commits?) [^ ]`)
 	// bumpSubject is a release or the new version of a dependency, and no word
 	// more. "Upgrade pgx to v5" is a person's step and stays.
-	bumpSubject = regexp.MustCompile(`(?i)^(?:\[maven-release-plugin\] *)?(?:[a-z]+(?:\([^)]*\))?!?: *)?(?:` +
+	bumpSubject = lazy.MustCompile(`(?i)^(?:\[maven-release-plugin\] *)?(?:[a-z]+(?:\([^)]*\))?!?: *)?(?:` +
 		`(?:(?:bump|set|prepare|release|tag|cut|publish)(?:ed|ing)? +)?(?:the +)?(?:(?:package |project |dev(?:elopment)? )?(?:version|release)s? *)?(?:bump *)?(?:for +|to +|as +|next +)*v?\d+(?:\.\d+)+(?:[-+._]?[a-z0-9]+)*` +
 		`|(?:bump|update|upgrade)s? +(?:the +)?(?:dependency +)?\S+(?: version)? +from +\S+ +to +v?\d\S*(?: in \S+)?` +
 		`|(?:bump|update)(?:ed)? +(?:the +)?(?:package |project )?version(?: number)?s?` +
 		`|version bump)\.?(?: \(#\d+\))?$`) // a squash on GitHub adds the number
 	// botName is a bot's name, or the part of its address before the @. "Jan Bot"
 	// and "Travis" are people.
-	botName = regexp.MustCompile(`(?i)\[bot\]|[-_]bot$|^bot$|\brobot$|(?-i:[a-z]Bot)$|^(?:dependabot|renovate|greenkeeper|snyk|github[- ]actions?|gitlab[- ]ci|travis[- ]ci|circle-?ci|jenkins|buildkite|azure[- ]pipelines|teamcity|semantic-release|release-please|pre-commit-ci|mergify|bors|imgbot|allcontributors|depfu|pyup)(?:[-_.]| (?:bot|ci)\b|$)`)
+	botName = lazy.MustCompile(`(?i)\[bot\]|[-_]bot$|^bot$|\brobot$|(?-i:[a-z]Bot)$|^(?:dependabot|renovate|greenkeeper|snyk|github[- ]actions?|gitlab[- ]ci|travis[- ]ci|circle-?ci|jenkins|buildkite|azure[- ]pipelines|teamcity|semantic-release|release-please|pre-commit-ci|mergify|bors|imgbot|allcontributors|depfu|pyup)(?:[-_.]| (?:bot|ci)\b|$)`)
 	// agentName is a coding agent that commits under its own name.
-	agentName = regexp.MustCompile(`(?i)^(?:claude(?: code)?|codex|cursor ?agent|(?:github )?copilot|devin ai|openhands|opencode)$|\(aider\)$`)
-	agentMail = regexp.MustCompile(`(?i)^(?:noreply@(?:anthropic|openai)\.com|cursoragent@cursor\.com)$`)
+	agentName = lazy.MustCompile(`(?i)^(?:claude(?: code)?|codex|cursor ?agent|(?:github )?copilot|devin ai|openhands|opencode)$|\(aider\)$`)
+	agentMail = lazy.MustCompile(`(?i)^(?:noreply@(?:anthropic|openai)\.com|cursoragent@cursor\.com)$`)
 	// agentTrailer names an agent as the author of the words.
-	agentTrailer = regexp.MustCompile(`(?mi)^co-authored-by:.*<(?:noreply@(?:anthropic|openai)\.com|cursoragent@cursor\.com)>|^co-authored-by:[ \t]*(?:aider|openhands|opencode|copilot|codex)\b|^(?:🤖 )?generated with \[claude`)
+	agentTrailer = lazy.MustCompile(`(?mi)^co-authored-by:.*<(?:noreply@(?:anthropic|openai)\.com|cursoragent@cursor\.com)>|^co-authored-by:[ \t]*(?:aider|openhands|opencode|copilot|codex)\b|^(?:🤖 )?generated with \[claude`)
 )
 
 func isBot(author, email string) bool {
@@ -209,4 +209,4 @@ func isAgent(author, email string) bool {
 // bundleMagic begins a git bundle of version 2 or 3. Its text stands packed, most
 // of it as differences between objects, so that no quote of it would have bytes
 // to cite; learn makes a git-log of it and reads that.
-var bundleMagic = regexp.MustCompile(`\A# v[23] git bundle\n(?:@|-?[0-9a-f]{40})`)
+var bundleMagic = lazy.MustCompile(`\A# v[23] git bundle\n(?:@|-?[0-9a-f]{40})`)

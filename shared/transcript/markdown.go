@@ -2,11 +2,11 @@ package transcript
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mneme-ai/mneme/shared/derived"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -151,9 +151,9 @@ func (m *markdown) frontMatter() {
 }
 
 var (
-	atx       = regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	setext    = regexp.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
-	delimiter = regexp.MustCompile(`^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$`)
+	atx       = lazy.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
+	setext    = lazy.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
+	delimiter = lazy.MustCompile(`^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$`)
 )
 
 // body takes one line of the text.
@@ -451,7 +451,7 @@ func splitAt(b []byte, limit int) int {
 	return end
 }
 
-var sentenceEnd = regexp.MustCompile(`[.!?][)"'*_]*\s+`)
+var sentenceEnd = lazy.MustCompile(`[.!?][)"'*_]*\s+`)
 
 // flush emits the part that is held.
 func (m *markdown) flush() {

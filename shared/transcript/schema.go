@@ -3,12 +3,12 @@ package transcript
 import (
 	"embed"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
@@ -147,7 +147,7 @@ var roleWords = map[string]speaker{
 
 var kindBytes = map[string]string{"array": "[", "object": "{", "string": `"`, "number": "-0123456789", "bool": "tf", "null": "n", "any": ""}
 
-var schemaName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+var schemaName = lazy.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
 // reserved are the names of our own formats.
 var reserved = []string{

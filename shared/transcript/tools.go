@@ -1,9 +1,9 @@
 package transcript
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -73,7 +73,7 @@ func isWeb(tool string) bool {
 	return strings.HasPrefix(t, "mcpfetch") || t == "fetch"
 }
 
-var ownCommand = regexp.MustCompile(`(?:^|[;&|(\n]\s*)(?:\S*/)?mem\s+(?:query|why|log|synthesis|question\s+show|skills?\s+(?:draft|list|show|diff))\b`)
+var ownCommand = lazy.MustCompile(`(?:^|[;&|(\n]\s*)(?:\S*/)?mem\s+(?:query|why|log|synthesis|question\s+show|skills?\s+(?:draft|list|show|diff))\b`)
 
 // isOwn says that a tool's result is what Mneme itself recalled.
 func isOwn(tool, target string) bool {

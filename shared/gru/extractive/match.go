@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // matcher is one pattern.
@@ -43,7 +45,7 @@ type gap struct {
 }
 
 var (
-	gapPattern = regexp.MustCompile(`\[\^((?:[^\]\\]|\\.)+)\]\{(\d+),(\d+)\}`)
+	gapPattern = lazy.MustCompile(`\[\^((?:[^\]\\]|\\.)+)\]\{(\d+),(\d+)\}`)
 	unescape   = strings.NewReplacer(`\n`, "\n", `\"`, `"`)
 )
 

@@ -1,9 +1,10 @@
 package extractive
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // Relation is how a newer sentence stands to an older one.
@@ -48,8 +49,8 @@ func FingerprintOf(sentence string) Fingerprint {
 }
 
 var (
-	valPattern = regexp.MustCompile(wVal)
-	negPattern = regexp.MustCompile("(?i)" + loose(wNeg))
+	valPattern = lazy.MustCompile(wVal)
+	negPattern = lazy.MustCompile("(?i)" + loose(wNeg))
 )
 
 // Shares and counts of relation (extractive.md section 5).

@@ -9,12 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/llm"
 )
 
@@ -25,16 +25,16 @@ const (
 
 // What servers say in their own words, whatever the status.
 var (
-	saysWindow = regexp.MustCompile(`(?i)context (length|size|window)|maximum context|max_model_len|input length|prompt is too long|too many tokens`)
-	saysModel  = regexp.MustCompile(`(?i)model .{0,120}(not found|does not exist|not exist)|(not found|unknown|invalid).{0,20} model|not a valid model|no such model|try pulling|model_not_found|no endpoints found`)
-	saysNaN    = regexp.MustCompile(`(?i)\bNaN\b|unsupported value`)
-	saysNoText = regexp.MustCompile(`(?i)no input provided`)
-	saysCannot = regexp.MustCompile(`(?i)does not support ([a-z]+)`)
-	saysBusy   = regexp.MustCompile(`(?i)busy|queue|overloaded|capacity`)
-	saysQuota  = regexp.MustCompile(`(?i)insufficient_quota|insufficient credits`)
-	saysMemory = regexp.MustCompile(`(?i)out of memory|requires more system memory|insufficient memory|cudaMalloc`)
-	saysNumber = regexp.MustCompile(`\b[0-9]{2,9}\b`)
-	shortCode  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{1,63}$`)
+	saysWindow = lazy.MustCompile(`(?i)context (length|size|window)|maximum context|max_model_len|input length|prompt is too long|too many tokens`)
+	saysModel  = lazy.MustCompile(`(?i)model .{0,120}(not found|does not exist|not exist)|(not found|unknown|invalid).{0,20} model|not a valid model|no such model|try pulling|model_not_found|no endpoints found`)
+	saysNaN    = lazy.MustCompile(`(?i)\bNaN\b|unsupported value`)
+	saysNoText = lazy.MustCompile(`(?i)no input provided`)
+	saysCannot = lazy.MustCompile(`(?i)does not support ([a-z]+)`)
+	saysBusy   = lazy.MustCompile(`(?i)busy|queue|overloaded|capacity`)
+	saysQuota  = lazy.MustCompile(`(?i)insufficient_quota|insufficient credits`)
+	saysMemory = lazy.MustCompile(`(?i)out of memory|requires more system memory|insufficient memory|cudaMalloc`)
+	saysNumber = lazy.MustCompile(`\b[0-9]{2,9}\b`)
+	shortCode  = lazy.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{1,63}$`)
 )
 
 // said is the error in a body, in any of the forms that servers use.
