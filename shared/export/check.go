@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -22,14 +23,16 @@ import (
 )
 
 // schemas are the files' schemas by name.
-var schemas = map[string]*parquet.Schema{
-	Gates: parquet.SchemaOf(GateRow{}), SFT: parquet.SchemaOf(SFTRow{}), SFTPC: parquet.SchemaOf(SFTPCRow{}), KTO: parquet.SchemaOf(KTORow{}),
-	KTOFlat: parquet.SchemaOf(KTOFlatRow{}), DPO: parquet.SchemaOf(DPORow{}), DPOFlat: parquet.SchemaOf(DPOFlatRow{}), VerlRL: parquet.SchemaOf(VerlRow{}),
-}
+var schemas = sync.OnceValue(func() map[string]*parquet.Schema {
+	return map[string]*parquet.Schema{
+		Gates: parquet.SchemaOf(GateRow{}), SFT: parquet.SchemaOf(SFTRow{}), SFTPC: parquet.SchemaOf(SFTPCRow{}), KTO: parquet.SchemaOf(KTORow{}),
+		KTOFlat: parquet.SchemaOf(KTOFlatRow{}), DPO: parquet.SchemaOf(DPORow{}), DPOFlat: parquet.SchemaOf(DPOFlatRow{}), VerlRL: parquet.SchemaOf(VerlRow{}),
+	}
+})
 
 // SchemaText is a file's schema in Parquet's own notation; "" for a name of no file.
 func SchemaText(name string) string {
-	s := schemas[name]
+	s := schemas()[name]
 	if s == nil {
 		return ""
 	}
@@ -152,7 +155,7 @@ func ParseManifest(name string, b []byte) (*Report, error) {
 		return nil, bad(name, "the export id %q is none", r.ExportID)
 	}
 	for _, f := range r.Files {
-		if schemas[f.Name] == nil || !f.SHA256.Valid() {
+		if schemas()[f.Name] == nil || !f.SHA256.Valid() {
 			return nil, bad(name, "it lists %q, which is no file of an export", f.Name)
 		}
 	}
@@ -175,13 +178,13 @@ func checkFile(path string, r *Report) (c Checked, err error) {
 	if err != nil {
 		return c, bad(path, "it is no whole Parquet file: %v", err)
 	}
-	if c.File, _ = pf.Lookup(metaFile); schemas[c.File] == nil {
+	if c.File, _ = pf.Lookup(metaFile); schemas()[c.File] == nil {
 		return c, bad(path, "it is no file of an export: its metadata names %q", c.File)
 	}
 	if v, _ := pf.Lookup(metaSchema); v != fmt.Sprint(SchemaVersion) {
 		return c, fault.At(fault.Corrupt, path, "install a newer mem", "schema version %q; this one reads %d", v, SchemaVersion)
 	}
-	if err := sameSchema(path, schemas[c.File], pf.Schema()); err != nil {
+	if err := sameSchema(path, schemas()[c.File], pf.Schema()); err != nil {
 		return c, err
 	}
 	c.Rows = pf.NumRows()

@@ -160,5 +160,5 @@ func ValidID(s string) bool {
 
 // ValidName reports whether s names something that an export holds.
 func ValidName(s string) bool {
-	return s == Manifest || s == Marker || schemas[s] != nil
+	return s == Manifest || s == Marker || schemas()[s] != nil
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // This file is the text of a memory as its readers take it apart: a fact a line, each
@@ -16,9 +17,9 @@ import (
 // the memory below.
 
 var (
-	listSign = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`)
-	sourceID = regexp.MustCompile(`\[([0-9a-f]{8})\]`)
-	idSpace  = regexp.MustCompile(`[ \t]*\[[0-9a-f]{8}\]`)
+	listSign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+`) })
+	sourceID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([0-9a-f]{8})\]`) })
+	idSpace  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[ \t]*\[[0-9a-f]{8}\]`) })
 )
 
 // Lines are the lines of a memory that hold something, without their line ends.
@@ -33,7 +34,7 @@ func Lines(text string) (out []string) {
 
 // SourceIDs lists the source ids of a text, each once.
 func SourceIDs(text string) (out []string) {
-	for _, m := range sourceID.FindAllStringSubmatch(text, -1) {
+	for _, m := range sourceID().FindAllStringSubmatch(text, -1) {
 		if !slices.Contains(out, m[1]) {
 			out = append(out, m[1])
 		}
@@ -43,10 +44,10 @@ func SourceIDs(text string) (out []string) {
 
 // WithoutSourceIDs is a text without its source ids and the blanks before them.
 func WithoutSourceIDs(text string) string {
-	return strings.TrimSpace(idSpace.ReplaceAllString(text, ""))
+	return strings.TrimSpace(idSpace().ReplaceAllString(text, ""))
 }
 
 // Fact is a line as a sentence: white space folded, without list sign and source ids.
 func Fact(line string) string {
-	return WithoutSourceIDs(listSign.ReplaceAllString(strings.Join(strings.Fields(line), " "), ""))
+	return WithoutSourceIDs(listSign().ReplaceAllString(strings.Join(strings.Fields(line), " "), ""))
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // SHA is a sha256 in lower-case hex, 64 characters.
@@ -102,21 +103,21 @@ const (
 // MaxName is the longest tenant or project name, in bytes (DESIGN section 3).
 const MaxName = 63
 
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`) })
 
 // ValidName reports whether s may name a tenant or a project:
 // [a-z0-9][a-z0-9._-]{0,62}.
-func ValidName(s string) bool { return namePattern.MatchString(s) }
+func ValidName(s string) bool { return namePattern().MatchString(s) }
 
 // LocalTenant is the tenant of `mem up`.
 const LocalTenant = "local"
 
-var questionPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+var questionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`) })
 
 // ValidQuestionID reports whether s may be the id of a standing question. A
 // leading "_" is reserved for Mneme's own streams, "adhoc-" for requests.
 func ValidQuestionID(s string) bool {
-	return questionPattern.MatchString(s) && !strings.HasPrefix(s, "adhoc-")
+	return questionPattern().MatchString(s) && !strings.HasPrefix(s, "adhoc-")
 }
 
 // StreamName is the question stream of one wording: "<id>@<sha8 of wording>".

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -43,16 +44,18 @@ td,th{padding:.15rem .8rem .15rem 0;text-align:left;border-bottom:1px solid var(
 </body></html>
 `
 
-var page = template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
-	"by": func(s Stream) string { return s.By() }, "bases": func(s Stream) string { return s.Bases() }, "panel": func(s Stream) panel { return panelOf(&s, 0) }, "who": WhoText, "against": Labelled.Text, "exits": Exits.Text,
-	"f0": func(v float64) string { return fmt.Sprintf("%.0f", v) }, "f3": func(v float64) string { return fmt.Sprintf("%.3f", v) },
-	"share": ShareText, "maybe": MaybeText,
-}).Parse(pageText)).Parse(panelText))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
+		"by": func(s Stream) string { return s.By() }, "bases": func(s Stream) string { return s.Bases() }, "panel": func(s Stream) panel { return panelOf(&s, 0) }, "who": WhoText, "against": Labelled.Text, "exits": Exits.Text,
+		"f0": func(v float64) string { return fmt.Sprintf("%.0f", v) }, "f3": func(v float64) string { return fmt.Sprintf("%.3f", v) },
+		"share": ShareText, "maybe": MaybeText,
+	}).Parse(pageText)).Parse(panelText))
+})
 
 // WriteHTML writes the whole report as one page: no script, and nothing loaded from
 // anywhere.
 func WriteHTML(w io.Writer, streams []Stream) error {
-	return page.ExecuteTemplate(w, "page", struct {
+	return page().ExecuteTemplate(w, "page", struct {
 		Style   template.CSS
 		Streams []Stream
 	}{template.CSS(style), streams})

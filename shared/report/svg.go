@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Sizes of a panel, in units of the picture.
@@ -152,12 +153,14 @@ const svgText = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 776 {{.Hei
 {{end}}</svg>
 `
 
-var svgPage = template.Must(template.Must(template.New("svg").Parse(svgText)).Parse(panelText))
+var svgPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.Must(template.New("svg").Parse(svgText)).Parse(panelText))
+})
 
 // WriteSVG draws the memory of each stream over its steps, one below the other, with
 // the open gates, the failures and the budget.
 func WriteSVG(w io.Writer, streams []Stream) error {
-	return svgPage.ExecuteTemplate(w, "svg", struct {
+	return svgPage().ExecuteTemplate(w, "svg", struct {
 		Height int
 		Style  template.CSS
 		Panels []panel

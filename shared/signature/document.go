@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"regexp"
 	"strings"
 )
 
@@ -26,7 +25,7 @@ func document(s string) ([]line, bool) {
 	return nil, false
 }
 
-var attr = regexp.MustCompile(`([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+var attr = lazy(`([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 
 // junit scans a report for failed test cases. It needs no well-formed document:
 // a report that was cut still has its first failures.
@@ -111,7 +110,7 @@ func tagEnd(s string, i int) int {
 
 func attrs(tag string) map[string]string {
 	out := map[string]string{}
-	for _, m := range attr.FindAllStringSubmatch(tag, 64) {
+	for _, m := range attr().FindAllStringSubmatch(tag, 64) {
 		if _, twice := out[m[1]]; !twice {
 			out[m[1]] = html.UnescapeString(m[2] + m[3])
 		}

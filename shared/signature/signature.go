@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mneme-ai/mneme/shared/redact"
 )
@@ -263,7 +264,7 @@ func masker(r *redact.Redactor) func(string) string {
 		return func(s string) string { out, _ := r.Redact(s); return out }
 	}
 	return func(s string) string {
-		out, marks := builtin.Redact(s)
+		out, marks := builtin().Redact(s)
 		if len(marks) == 0 {
 			return out
 		}
@@ -279,4 +280,4 @@ func masker(r *redact.Redactor) func(string) string {
 	}
 }
 
-var builtin = redact.New([]byte("shared/signature"))
+var builtin = sync.OnceValue(func() *redact.Redactor { return redact.New([]byte("shared/signature")) })
