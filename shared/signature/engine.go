@@ -81,6 +81,7 @@ type text struct {
 	to     int
 	cut    bool            // lines were left out
 	repeat int             // where docker build begins to repeat what a step said
+	tries  int             // expressions run so far
 	green  map[string]bool // normal forms that a passing run has too
 	tests  map[string]bool // go test: those that passed; nil until asked for
 }
@@ -106,25 +107,34 @@ func (t *text) candidates(c *compiled, from, to int) []int32 {
 		return nil
 	}
 	if len(c.lits) == 1 {
-		return bothEnds(cut(t.by[c.lits[0]], from, to))
+		return t.bothEnds(cut(t.by[c.lits[0]], from, to))
 	}
 	var out []int32
 	for _, l := range c.lits {
-		out = append(out, bothEnds(cut(t.by[l], from, to))...)
+		out = append(out, t.bothEnds(cut(t.by[l], from, to))...)
 	}
 	slices.Sort(out)
-	return bothEnds(slices.Compact(out))
+	return t.bothEnds(slices.Compact(out))
 }
 
-// maxTries bounds the lines on which one rule's expression is tried: of more,
-// the first and the last.
-const maxTries = 6000
+// Lines on which one rule's expression is tried: of more, the first and the
+// last. A log in which half of all lines look like errors would take every
+// rule to that bound; behind maxAll tries each has fewer.
+const (
+	maxTries = 6000
+	fewTries = 400
+	maxAll   = 30_000
+)
 
-func bothEnds(l []int32) []int32 {
-	if len(l) <= maxTries {
+func (t *text) bothEnds(l []int32) []int32 {
+	n := maxTries
+	if t.tries > maxAll {
+		n = fewTries
+	}
+	if len(l) <= n {
 		return l
 	}
-	return slices.Concat(l[:maxTries/2], l[len(l)-maxTries/2:])
+	return slices.Concat(l[:n/2], l[len(l)-n/2:])
 }
 
 func cut(l []int32, from, to int) []int32 {
@@ -144,6 +154,7 @@ func (t *text) hits(c *compiled, from, to int, backwards bool) []hit {
 		return nil
 	}
 	var out []hit
+	t.tries += len(cand)
 	for k := range cand {
 		i := int(cand[k])
 		if backwards {
