@@ -48,7 +48,10 @@ type record struct {
 	Severity any    `json:"severity"`
 	Msg      string `json:"msg"`
 	Err      any    `json:"err"`
-	Error    any    `json:"error"`
+	File     string `json:"file"` // mypy -O json
+	Line     json.Number
+	Code     any
+	Error    any `json:"error"`
 }
 
 // add appends a line, read as JSON where it is JSON of a known form.
@@ -80,6 +83,11 @@ func (x *expander) add(out []line, l line) []line {
 		text = r.TFMessage
 	case r.ErrorDetail != nil:
 		text = "ERROR: " + r.ErrorDetail.Message
+	case r.File != "" && r.Line != "" && len(r.Message) > 0 && r.Severity != nil:
+		var m string
+		if json.Unmarshal(r.Message, &m) == nil && word(r.Severity) == "error" {
+			text = mypyLine(r.File, r.Line.String(), word(r.Code), m)
+		}
 	case r.Log != nil:
 		text = *r.Log
 	case r.Stream != nil:

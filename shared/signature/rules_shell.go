@@ -59,7 +59,7 @@ const sysErrors = `(?:[Nn]o such file or directory|[Pp]ermission denied|No space
 
 var shellRules = []rule{
 	{
-		name: "shell.check", lits: []string{"sc1", "sc2", "sc3"}, re: `\bSC\d{4}(?: \((?:error|warning|info|style)\))?: `, conf: 0.89,
+		name: "shell.check", lits: []string{"sc1", "sc2", "sc3"}, re: `\bSC\d{4}(?: \((?:error|warning|info|style)\))?: |: (?:error|warning|note): .* \[SC\d{4}\]$`, conf: 0.89,
 		detail: detail{how: before, re: `^In (\S+) line \d+:`, lines: 12},
 		yes:    []string{"     ^-- SC2086 (info): Double quote to prevent globbing and word splitting."},
 		no:     []string{"  https://www.shellcheck.example/wiki/SC2154 -- x is referenced but not assigned."},
