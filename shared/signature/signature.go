@@ -13,8 +13,12 @@ import (
 // Version names the rules and masks in force. It is stored beside a signature
 // and is not hashed in: changed rules re-project from the log.
 //
-// History: s1 — first set.
-const Version = "s1"
+// History:
+//
+//	s1  first set
+//	s2  a runner's word about an exit is never the root; a report's instance is
+//	    the screen's; the folder that a program was run in is masked
+const Version = "s2"
 
 // Result is what a failure log says. The order of its fields is that of the
 // JSON form.

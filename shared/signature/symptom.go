@@ -2,6 +2,7 @@ package signature
 
 import (
 	"slices"
+
 	"strings"
 )
 
@@ -175,6 +176,9 @@ allocate allocated allocates allocating allocation
 authenticate authenticated authenticates authenticating
 authorize authorized authorizes authorizing
 exist exists existed existing
+satisfy satisfied satisfies satisfying
+support supported supports supporting
+contain contained contains containing
 run runs ran running
 execute executed executes executing execution
 `), "\n") {
@@ -185,70 +189,3 @@ execute executed executes executing execution
 	}
 	return m
 }()
-
-// Aliases are the symptoms under which a lesson of this failure is stored: of
-// its class, of its detail, and of both as people say them, with and without
-// the tool. The first is that of SymSHA; there are no duplicates.
-func Aliases(r Result) []string {
-	var out []string
-	add := func(tool, words string) {
-		if s := Symptom(tool, words); s != "error" && s != "error "+tool && s != tool+" error" && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	tools := []string{r.Tool}
-	if r.InnerTool != "" {
-		tools = append(tools, r.InnerTool)
-	}
-	add(r.Tool, r.Normalised)
-	for _, tool := range tools {
-		for _, text := range []string{message(r.Normalised), message(r.Detail)} {
-			for _, v := range inability(text) {
-				add(tool, v)
-			}
-		}
-		add(tool, r.Normalised)
-		add(tool, r.Detail)
-		add(tool, r.Normalised+" "+r.Detail)
-		add(tool, message(r.Normalised))
-		add(tool, message(r.Detail))
-		// The clause that says what is wrong is the last; the first says of what.
-		for _, text := range []string{message(r.Normalised), message(r.Detail)} {
-			clauses := strings.Split(text, ": ")
-			if len(clauses) < 2 {
-				continue
-			}
-			add(tool, clauses[len(clauses)-1])
-			add(tool, strings.Join(clauses[1:], " "))
-		}
-	}
-	add("", message(r.Normalised))
-	add("", message(r.Detail))
-	return out
-}
-
-// inability says a sentence with each of the words that people have for it.
-func inability(s string) []string {
-	said := []string{"unable to ", "cannot ", "could not ", "failed to ", "can't ", "couldn't "}
-	for _, w := range said {
-		if strings.Contains(s, w) {
-			var out []string
-			for _, v := range said[:3] {
-				out = append(out, strings.Replace(s, w, v, 1))
-			}
-			return out
-		}
-	}
-	return nil
-}
-
-// message is a normal form without its place and its code's brackets.
-func message(s string) string {
-	if i := strings.Index(s, ":<l>"); i >= 0 {
-		s = strings.TrimLeft(s[i+len(":<l>"):], ": -")
-	}
-	for _, p := range []string{"fatal error: ", "error: ", "error ", "npm error ", "e: "} {
-		s = strings.TrimPrefix(s, p)
-	}
-	return s
-}

@@ -66,8 +66,20 @@ func TestAliases(t *testing.T) {
 			"npm error: unable to resolve dependency tree", "npm can't resolve the dependency tree", "cannot resolve dependency tree", "ERESOLVE dependency tree", "resolving dependency tree failed",
 			"npm failed to resolve dependency tree", "dependency tree resolution error", "npm error eresolve dependency tree", "unable to resolve dependency tree", "npm: could not resolve dependency tree",
 		}},
-		{"node", "Error: Cannot find module 'tslib'\n    at x (a.js:1:1)\n", []string{"can't find module tslib", "cannot find module 'tslib'", "Cannot find module tslib", "node cannot find module tslib"}},
-		{"go", "# x\n./main.go:3:15: undefined: helper\n", []string{"undefined helper", "go undefined: helper", "undefined: helper"}},
+		{"node", "Error: Cannot find module 'tslib'\n    at x (a.js:1:1)\n", []string{
+			"can't find module tslib", "cannot find module 'tslib'", "Cannot find module tslib", "node cannot find module tslib", "Error: Cannot find module 'tslib'",
+			"node can't find tslib module", "could not find module tslib", "module tslib cannot be found", "unable to find module tslib", "tslib module not found",
+		}},
+		{"go", "# x\n./main.go:3:15: undefined: helper\n", []string{
+			"undefined helper", "go undefined: helper", "undefined: helper", "main.go: undefined: helper", "go: undefined helper", "helper undefined", "helper is undefined in go", "go build undefined helper", "error undefined helper", "go says undefined: helper",
+		}},
+		{"docker", "docker: Error response from daemon: pull access denied for acme/api, repository does not exist or may require 'docker login'.\n", []string{
+			"pull access denied", "docker pull access denied", "access denied on pull", "pull access denied for acme/api", "docker: pull access denied for acme/api", "access to pull was denied", "Error response from daemon: pull access denied", "docker daemon pull access denied", "docker error pull access denied", "pull access denied error",
+		}},
+		{"pip", "ERROR: Could not find a version that satisfies the requirement acme-sdk==9 (from versions: 1.0)\n", []string{
+			"could not find a version that satisfies the requirement acme-sdk==9", "pip could not find a version that satisfies the requirement", "cannot find a version that satisfies the requirement acme-sdk", "can't find version that satisfies requirement", "pip can't find a version that satisfies the requirement",
+			"no version satisfies the requirement", "could not find version satisfying requirement", "pip: could not find a version", "unable to find a version that satisfies the requirement", "pip error could not find version that satisfies requirement",
+		}},
 	} {
 		r := extract(t, c.tool, c.log)
 		aliases := signature.Aliases(r)
