@@ -79,7 +79,8 @@ var masks = []mask{
 // name is the checkout's. A name with an extension is a file's and stays.
 var maskCheckout = all(
 	sub("(\\b(?:in|this directory|source directory|or any parent of) ?[('\"`]+)<p>/[\\w@+-]+([)'\"`])", "$1<p>$2"),
-	gate(has(" in <p>/"), sub(`( in )<p>/[\w@+-]+(:|,|$)`, "$1<p>$2")),
+	gate(has(" in <p>/"), sub(`( in )<p>/[\w@+-]+(:|,|$| or )`, "$1<p>$2")),
+	gate(has("(<p>/"), sub(`\(<p>/[\w@+-]+\)`, "(<p>)")),
 )
 
 // maskHosts masks addresses of this network and machine, with their ports. A

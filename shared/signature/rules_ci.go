@@ -149,4 +149,4 @@ var genericRules = []rule{
 }
 
 // noFailure is what a passing run says of failures.
-const noFailure = `(?i)\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|failed|fatal|problems?|issues?)\b|\b(?:errors?|failures?|failed|fatal)(?:=|: ?|\s+)0\b|\berror_count\b|^\s*(?:warning|warn|info|debug|note|notice|trace|hint)\b|\[(?:warning|warn|info|debug|note)\]|^\s*(?:ok \d|✓|✔|√|PASS|FAIL\s+\S+\.(?:test|spec)\.\w+$|ok\s|\+ |\$ |> )|--no-fail|fail-fast|thiserror|\b(?:warning|deprecated):|PASSED\b|retrying in`
+const noFailure = `(?i)^\s*(?:undefined|null|none)\s*$|\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|failed|fatal|problems?|issues?)\b|\b(?:errors?|failures?|failed|fatal)(?:=|: ?|\s+)0\b|\berror_count\b|^\s*(?:warning|warn|info|debug|note|notice|trace|hint)\b|\[(?:warning|warn|info|debug|note)\]|^\s*(?:ok \d|✓|✔|√|PASS|FAIL\s+\S+\.(?:test|spec)\.\w+$|ok\s|\+ |\$ |> )|--no-fail|fail-fast|thiserror|\b(?:warning|deprecated):|PASSED\b|retrying in`

@@ -69,6 +69,11 @@ var pnpmRules = []rule{
 		no:     []string{"\u2009ERR_PNPM_RECURSIVE_RUN_FIRST_FAIL\u2009 api@1.0.0 build: `tsc`", " ELIFECYCLE  Command failed with exit code 1."},
 	},
 	{
+		name: "pnpm.exec", lits: []string{"err_pnpm_recursive_exec_first_fail"}, re: `ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL\S*\s+Command "\S+" not found`, conf: 0.93,
+		yes: []string{"\u2009ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL\u2009 Command \"nosuchbin\" not found"},
+		no:  []string{"\u2009ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL\u2009 Command failed with exit code 1: x"},
+	},
+	{
 		name: "pnpm.error", lits: []string{"err_", "error"}, re: `^\s*(?:ERROR\s{2}|ERR_(?:INVALID|UNKNOWN|SOCKET|MODULE|DLOPEN)\S*\s)`, conf: 0.85, need: "pnpm",
 		yes: []string{" ERROR  Unknown option: 'recursve'", " ERR_INVALID_THIS  Value of \"this\" must be of type URLSearchParams"},
 		no:  []string{"ERROR: x"},

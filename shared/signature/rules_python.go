@@ -25,6 +25,12 @@ var pytestRules = []rule{
 		no:     []string{"E         - [1]", "E         +  where 1 = f()", "E     File \"/x/a.py\", line 3"},
 	},
 	{
+		name: "pytest.strict", lits: []string{"not found in `markers`", "[xpass(strict)]"}, re: "^(?:'\\S+' not found in `markers`|\\[XPASS\\(strict\\)\\])", conf: 0.94,
+		detail: detail{how: before, re: `^_{2,} (?:ERROR collecting )?(.+?) _{2,}$`, lines: 400},
+		yes:    []string{"'slwo' not found in `markers` configuration option", "[XPASS(strict)] "},
+		no:     []string{"XPASS test_a.py::test_d"},
+	},
+	{
 		name: "pytest.line", lits: []string{".py:"}, re: `^\S+\.py:\d+: ` + pyName + `: `, need: "failed|error", not: `Warning: `, conf: 0.85,
 		yes: []string{"/x/tests/test_a.py:2: AssertionError: assert 1 == 2"},
 		no:  []string{"tests/test_a.py:2: AssertionError", "/x/a.py:3: UserWarning: old"},
@@ -67,6 +73,13 @@ var pythonRules = []rule{
 		detail: detail{how: before, re: `^(?:FAIL|ERROR): (.+)`, lines: 400},
 		yes:    []string{"AssertionError: 1 != 2"},
 		no:     []string{"FAIL: test_a (tests.test_a.T)"},
+	},
+	{
+		name: "python.doctest", lits: []string{"failed example:"}, re: `^Failed example:`, conf: 0.9,
+		join:   detail{how: next},
+		detail: detail{how: below, re: `^Got:`, lines: 30},
+		yes:    []string{"Failed example:"},
+		no:     []string{"1 items had failures:"},
 	},
 	{
 		name: "python.exception", lits: []string{"error", "exception", "interrupt", "exit", "warning", "timeout", "failure", "refused", "notfound", "exceeded", "unavailable", "denied", "doesnotexist", "stopiteration", "exceptiongroup"},

@@ -21,6 +21,12 @@ var cargoRules = []rule{
 		no:     []string{"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace"},
 	},
 	{
+		name: "cargo.should_panic", lits: []string{"test did not panic as expected"}, re: `^note: test did not panic as expected`, conf: 0.9,
+		detail: detail{how: before, re: `^---- (\S+) stdout ----`, lines: 4},
+		yes:    []string{"note: test did not panic as expected at src/lib.rs:1:27"},
+		no:     []string{"test tests::a - should panic ... FAILED"},
+	},
+	{
 		name: "cargo.test_error", lits: []string{"error: "}, re: `^Error: `, need: "test result: failed", conf: 0.85,
 		detail: detail{how: before, re: `^---- (\S+) stdout ----`, lines: 4},
 		yes:    []string{`Error: ParseIntError { kind: InvalidDigit }`},
