@@ -19,14 +19,16 @@
 // The log is decoded (UTF-8, UTF-16) and cut into lines; each loses its colours,
 // time stamps and the marks of whatever ran the tool (GitHub, GitLab, Jenkins,
 // Azure, Buildkite, CircleCI, docker build, docker compose, klog). Lines of JSON
-// and reports (go test -json, cargo, terraform, eslint, jest, tsc, npm, JUnit
-// XML) become the lines that people would have read. One pass notes which
+// and reports (go test -json, cargo, terraform, eslint, jest, vitest, mocha, tsc,
+// ruff, mypy, gcc, npm, JUnit XML) become the lines that people would have read. One pass notes which
 // literals stand in which lines; only there are expressions tried.
 //
 // Rules stand in tables (rules_*.go), one set a tool, in order of priority. A rule
 // has its pattern, what it never takes (cascade lines), a pick policy, as "the
 // first error" is chance where work runs side by side, where its detail stands,
-// examples and counter-examples. A tool's own rules come first, then those of
+// examples and counter-examples. What a runner says of an exit is never a root;
+// where a recipe, a script or a build step ended without a line that any rule
+// knows, the root is what it said last (said.go). A tool's own rules come first, then those of
 // every tool, as most tools run others (inner_tool names the one that fits), then
 // late and generic rules, then the last line with a confidence of 0.1. A
 // confidence of 0.2 or less says that the log does not tell.
