@@ -274,7 +274,7 @@ func (t *text) run(rs []*compiled, from, to int, lastOne bool) (found, bool) {
 // earliest is the first of the hits that say the same as the line at.
 func (t *text) earliest(at int, hs []hit) int {
 	for _, h := range hs {
-		if s, end := t.lines[h.at].text, t.lines[at].text; s == end || strings.Contains(end, s) {
+		if s, end := strings.TrimPrefix(t.lines[h.at].text, "ERROR: "), t.lines[at].text; strings.Contains(end, s) {
 			return h.at
 		}
 	}
