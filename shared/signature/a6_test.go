@@ -2,26 +2,19 @@ package signature_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/mneme-ai/mneme/shared/signature"
 )
 
-// handWritten are the logs of testdata/forms.txtar without their marks, those
-// of CI runners left out.
+// handWritten are the hand-written logs without their marks, those of CI
+// runners left out.
 func handWritten(t *testing.T) map[string]string {
 	t.Helper()
-	ar, err := txtar.ParseFile(filepath.Join("testdata", "forms.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := map[string]string{}
-	for _, f := range ar.Files {
+	for _, f := range hand(t) {
 		switch tool, _, _ := strings.Cut(f.Name, "/"); tool {
 		case "gha", "gitlab", "jenkins", "buildkite", "azure", "circleci", "ci":
 			continue

@@ -8,14 +8,24 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestHandWritten runs the hand-written logs of testdata/forms.txtar.
+// hand are the hand-written logs of testdata/*.txtar.
+func hand(t *testing.T) []txtar.File {
+	t.Helper()
+	var out []txtar.File
+	for _, name := range []string{"forms.txtar", "more.txtar"} {
+		ar, err := txtar.ParseFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, ar.Files...)
+	}
+	return out
+}
+
+// TestHandWritten runs the hand-written logs.
 func TestHandWritten(t *testing.T) {
 	t.Parallel()
-	ar, err := txtar.ParseFile(filepath.Join("testdata", "forms.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range ar.Files {
+	for _, f := range hand(t) {
 		tool, _, _ := strings.Cut(f.Name, "/")
 		want := 0
 		var b strings.Builder

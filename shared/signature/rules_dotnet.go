@@ -5,7 +5,7 @@ package signature
 var dotnetRules = []rule{
 	{
 		name: "dotnet.code", lits: []string{": error "}, re: `^(?:\S.*\(\d+(?:,\d+)*\)|[A-Za-z]:?[\w./\\ -]+|\S+) ?: error (?:CS|FS|BC|MSB|NU|NETSDK|CA|IDE|SA|RZ|BL|XA|MT|AD)\d+: `, keep: `^(.*?)(?: \[[^\[\]]+proj(?:::[^\]]*)?\])?$`, conf: 0.95, pick: least,
-		yes: []string{"/x/Shop/Cart.cs(14,16): error CS0103: The name 'taxx' does not exist in the current context [/x/Shop/Shop.csproj]", "/x/Shop.csproj : error NU1101: Unable to find package Acme.Nope. No packages exist with this id in source(s): nuget.org", "MSBUILD : error MSB1003: Specify a project or solution file."},
+		yes: []string{"/x/Shop/Cart.cs(14,16): error CS0103: The name 'taxx' does not exist in the current context [/x/Shop/Shop.csproj]", "/x/Shop.csproj : error NU1101: Unable to find package Acme.Nope. No packages exist with this id in source(s): feed.example", "MSBUILD : error MSB1003: Specify a project or solution file."},
 		no:  []string{"    1 Error(s)", "src/a.ts(1,2): error TS1005: ';' expected."},
 	},
 	{
