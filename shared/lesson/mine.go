@@ -310,13 +310,29 @@ func (m *Miner) commands(th *thread, c *call, open bool) {
 			if cited := q.line(RoleChange, min(at, len(q.text)), maxQuote); cited.ok {
 				d.span, d.cited = cited.span, true
 			}
-			d.change = Change{Kind: "command", Quote: clip(m.redacted(t.String()), maxQuote)}
-			if len(t.part.writes) > 0 && e == effectStrong {
-				d.change.Path = m.redacted(relative(t.part.writes[0], c.cwd))
-			}
+			d.change = m.done(&t, e, c.cwd)
 		}
 		c.deeds = append(c.deeds, d)
 	}
+}
+
+// done is the change that a command makes: a file that it writes, or what it
+// was.
+func (m *Miner) done(t *task, e effect, cwd string) Change {
+	p := t.part
+	if len(p.writes) == 0 || e != effectStrong {
+		return Change{Kind: "command", Quote: clip(m.redacted(t.String()), maxQuote)}
+	}
+	c := Change{Kind: string(memory.EditWrite), Path: clip(m.redacted(relative(p.writes[0], cwd)), maxQuote)}
+	if p.input == "" {
+		c.Kind, c.Quote = "command", clip(m.redacted(t.String()+" > "+p.writes[0]), maxQuote)
+		return c
+	}
+	c.Added = strings.Count(strings.TrimSuffix(p.input, "\n"), "\n") + 1
+	masked := strings.TrimSpace(m.redacted(p.input))
+	head, _, _ := strings.Cut(masked, "\n")
+	c.Quote = clip(strings.TrimSpace(head), maxQuote)
+	return c
 }
 
 // edited is the deed of one edit.

@@ -130,22 +130,32 @@ func firstLine(s string) int {
 	return len(s) - len(strings.TrimLeft(s, " \t\r\n"))
 }
 
+// minSentence keeps "1." and "e.g." from being sentences, in bytes.
+const minSentence = 8
+
 // sentence is the end of the first sentence, at most most bytes.
 func sentence(s string, most int) int {
 	head := clip(s, most)
 	for i := 0; i < len(head); i++ {
 		switch head[i] {
 		case '\n':
-			if i > 20 || i+1 < len(head) && head[i+1] == '\n' {
+			if i > minSentence || i+1 < len(head) && head[i+1] == '\n' {
 				return i
 			}
 		case '.', '!', '?', ':':
-			if i > 20 && (i+1 == len(s) || i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == '\n')) {
+			if i > minSentence && ends(s[i+1:]) {
 				return i + 1
 			}
 		}
 	}
 	return len(head)
+}
+
+// ends says that what follows a full stop begins a sentence of its own: behind
+// "e.g." words go on in small letters.
+func ends(rest string) bool {
+	next := strings.TrimLeft(rest, " ")
+	return next == "" || rest[0] == '\n' || rest[0] == ' ' && (next[0] < 'a' || next[0] > 'z')
 }
 
 // ahead are openings of sentences that say what comes next, and nothing of

@@ -53,6 +53,7 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 		}
 		l.Changes = merge(l.Changes, d.change)
 	}
+	other := false // the command that passed is itself the change
 	more := max(0, len(l.Changes)-maxListed)
 	l.Changes = l.Changes[:len(l.Changes)-more]
 	if len(l.Changes) == 0 {
@@ -62,6 +63,7 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 			if x := q.line(RoleChange, firstLine(q.text), maxQuote); x.ok {
 				l.Spans = append(l.Spans, x.span)
 			}
+			other = true
 			l.Changes = []Change{{Kind: "command", Quote: clip(m.redacted(now), maxQuote)}}
 		case opaque:
 			return l, false // something was done, and nobody can say what
@@ -72,7 +74,7 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 	if end.span.ok {
 		l.Spans = append(l.Spans, end.span.span)
 	}
-	l.Text = m.redacted(solution(&l, more, now))
+	l.Text = m.redacted(solution(&l, more, now, other))
 	return l, true
 }
 
@@ -183,8 +185,11 @@ const maxSaid = 6
 
 // solution says in words what was done, in the order of the doing. Every word
 // that is not of this frame stood in the transcript.
-func solution(l *Lesson, more int, passing string) string {
+func solution(l *Lesson, more int, passing string, other bool) string {
 	var b strings.Builder
+	if other {
+		return fmt.Sprintf("`%s` passed where `%s` failed.", oneLine(clip(passing, maxQuote)), oneLine(l.Command))
+	}
 	if l.Outcome == OutcomeFlaky {
 		fmt.Fprintf(&b, "Flaky: `%s` passed again without any change.", clip(passing, maxQuote))
 		return b.String()

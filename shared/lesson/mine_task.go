@@ -272,9 +272,6 @@ func (t *task) effect() effect {
 	if p.behind {
 		return effectStrong // it was started, and goes on
 	}
-	if e, ok := effects[t.name]; ok {
-		return e
-	}
 	if script, ok := strings.CutPrefix(t.name, "script "); ok {
 		head, _, _ := strings.Cut(script, ":")
 		switch {
@@ -285,7 +282,7 @@ func (t *task) effect() effect {
 		}
 		return effectWeak
 	}
-	switch name {
+	switch first, _, _ := strings.Cut(t.name, " "); first {
 	case "make", "just", "task", "mise":
 		for _, x := range append(t.targets, "") {
 			if head, _, _ := strings.Cut(x, ":"); checkTasks[head] && head != "build" {
@@ -298,10 +295,17 @@ func (t *task) effect() effect {
 		}
 		return effectOpaque
 	}
-	if first, _, ok := strings.Cut(t.name, " "); ok {
-		if e, ok := effects[first]; ok {
+	// The longest form that a table knows.
+	form := t.name
+	if len(p.words) > 2 {
+		form = t.name + " " + p.words[2]
+	}
+	for form != "" {
+		if e, ok := effects[form]; ok {
 			return e
 		}
+		k := strings.LastIndexByte(form, ' ')
+		form = form[:max(k, 0)]
 	}
 	if e, ok := effects[name]; ok {
 		return e
