@@ -63,7 +63,7 @@ const (
 	MaxThreads = maxThreads
 	MaxCalls   = maxCalls
 	MaxFails   = maxFails
-	MaxChanges = maxChanges
+	MaxDeeds   = maxDeeds
 )
 
 // Verdict is the sentence that is quoted of what the assistant says.

@@ -3,18 +3,15 @@ package lesson
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/signature"
 )
 
-// Outcomes and origins of a lesson, and the roles of its spans.
+// Roles of the spans of a mined lesson.
 const (
-	OutcomePassed = "passed"
-	OutcomeFlaky  = "flaky"
-	OriginMined   = "mined"
-
 	RoleFailed = "failed" // the root line of the failing log
 	RoleChange = "change" // what was changed, or the command that changed it
 	RolePassed = "passed" // what the command said when it passed
@@ -26,6 +23,7 @@ type MinerOptions struct {
 	Object, ETag string // of the transcript, for the spans
 	TenantKey    []byte // of the HMACs of spans that hold a secret
 	Redactor     *redact.Redactor
+	Time         time.Time // of the object, for formats that give none
 }
 
 // Miner finds lessons in the turns of transcripts, by rules: a command failed,
@@ -54,7 +52,7 @@ const (
 	maxThreads = 32
 	maxCalls   = 256 // of a thread, that wait for a result
 	maxFails   = 64  // failing runs of a thread that have not passed
-	maxChanges = 256 // of a thread, since its oldest failing run
+	maxDeeds   = 256 // of a thread, since its oldest failing run
 	maxListed  = 20  // changes in one lesson
 	maxQuote   = 300 // bytes
 )
@@ -211,8 +209,8 @@ func (m *Miner) opaque(th *thread) {
 func (th *thread) open() bool { return len(th.fails) > 0 || len(th.calls) > 0 }
 
 func (th *thread) did(d *deed) {
-	if len(th.changes) >= maxChanges {
-		th.changes = slices.Delete(th.changes, 0, maxChanges/4)
+	if len(th.changes) >= maxDeeds {
+		th.changes = slices.Delete(th.changes, 0, maxDeeds/4)
 	}
 	th.changes = append(th.changes, d)
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/signature"
 )
 
-// telling is the confidence over which a log tells what failed.
-const telling = 0.2
-
 // sure is the confidence from which a log alone, without an exit code, says
 // that something failed.
 const sure = 0.5
@@ -171,7 +168,7 @@ func (m *Miner) sign(c *call, body string) (signature.Result, bool) {
 		}
 	}
 	r.Context = nil
-	return r, r.Confidence > telling
+	return r, Usable(&r)
 }
 
 // programTools names the signature's tool of a program.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/memory"
-	"github.com/mneme-ai/mneme/shared/signature"
 )
 
 // ending is the run that passed.
@@ -34,12 +33,10 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 	if len(deeds) == 0 && until != end.c.pos {
 		deeds, opaque = th.between(f, end.c.pos, end)
 	}
-	l := Lesson{
-		Tool: f.sig.Tool, InnerTool: f.sig.InnerTool, Rule: f.sig.Rule, Confidence: f.sig.Confidence, SigVersion: f.sig.SigVersion,
-		SigSHA: f.sig.SigSHA, DetailSHA: f.sig.DetailSHA, InnerSig: f.sig.InnerSigSHA, InnerDetail: f.sig.InnerDetailSHA,
-		SymSHAs: symptoms(&f.sig), Failure: f.sig.Raw, Outcome: OutcomePassed, Origin: OriginMined, Session: th.session,
-		Command: clip(m.redacted(lineOf(f.tasks)), maxQuote),
-	}
+	l := Of(&f.sig)
+	l.Outcome, l.Origin, l.Session = Passed, Mined, th.session
+	l.Command = clip(m.redacted(lineOf(f.tasks)), maxQuote)
+	l.Time = m.opt.Time.UTC().Format(time.RFC3339)
 	if !end.t.Time.IsZero() {
 		l.Time = end.t.Time.UTC().Format(time.RFC3339)
 	}
@@ -68,7 +65,7 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 		case opaque:
 			return l, false // something was done, and nobody can say what
 		default:
-			l.Outcome = OutcomeFlaky
+			l.Outcome = Flaky
 		}
 	}
 	if end.span.ok {
@@ -164,22 +161,6 @@ func merge(list []Change, c Change) []Change {
 	return append(list, c)
 }
 
-// symptoms are the hashes under which words find the failure.
-func symptoms(r *signature.Result) []string {
-	out := []string{}
-	tools := []string{r.Tool}
-	if r.InnerTool != "" {
-		tools = append(tools, r.InnerTool)
-	}
-	for _, tool := range tools {
-		for _, s := range signature.Aliases(*r) {
-			out = append(out, signature.SymSHA(tool, s))
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // maxSaid is how many changes stand in the words of a solution.
 const maxSaid = 6
 
@@ -190,7 +171,7 @@ func solution(l *Lesson, more int, passing string, other bool) string {
 	if other {
 		return fmt.Sprintf("`%s` passed where `%s` failed.", oneLine(clip(passing, maxQuote)), oneLine(l.Command))
 	}
-	if l.Outcome == OutcomeFlaky {
+	if l.Outcome == Flaky {
 		fmt.Fprintf(&b, "Flaky: `%s` passed again without any change.", clip(passing, maxQuote))
 		return b.String()
 	}

@@ -39,7 +39,7 @@ func TestTranscripts(t *testing.T) {
 				checkSpans(t, object, &got[i])
 				outcomes[got[i].Outcome]++
 			}
-			if outcomes[lesson.OutcomePassed] != 2 || outcomes[lesson.OutcomeFlaky] != 1 || len(got) != 3 {
+			if outcomes[lesson.Passed] != 2 || outcomes[lesson.Flaky] != 1 || len(got) != 3 {
 				t.Errorf("outcomes %v, want two cures and a flaky test", outcomes)
 			}
 			b, err := json.MarshalIndent(got, "", " ")
@@ -202,7 +202,7 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	threads, calls, fails, changes := m.Held()
-	if threads > lesson.MaxThreads || calls > threads*lesson.MaxCalls || fails > threads*lesson.MaxFails || changes > threads*lesson.MaxChanges {
+	if threads > lesson.MaxThreads || calls > threads*lesson.MaxCalls || fails > threads*lesson.MaxFails || changes > threads*lesson.MaxDeeds {
 		t.Errorf("%d threads hold %d calls, %d failures, %d changes", threads, calls, fails, changes)
 	}
 	one := lesson.NewMiner(options)
@@ -218,7 +218,7 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	_, calls, fails, changes = one.Held()
-	if calls > lesson.MaxCalls || fails != lesson.MaxFails || changes > lesson.MaxChanges {
+	if calls > lesson.MaxCalls || fails != lesson.MaxFails || changes > lesson.MaxDeeds {
 		t.Errorf("one thread holds %d calls, %d failures, %d changes", calls, fails, changes)
 	}
 }
