@@ -35,7 +35,7 @@ var (
 )
 
 // Frame lines of harnesses, that are no output.
-var frameHeads = []string{"Wall time:", "Chunk ID:", "Original token count:", "Total output lines:", "Output:", "Command:", "Directory:", "Stdout:", "Output: "}
+var frameHeads = []string{"Wall time:", "Chunk ID:", "Original token count:", "Total output lines:", "Output:", "Command:", "Directory:", "Stdout:"}
 
 const maxFrameLines = 10
 
@@ -59,8 +59,8 @@ func frame(text string) framed {
 		if !isFrame(trim) {
 			break
 		}
-		if rest, ok := strings.CutPrefix(trim, "Stdout: "); ok && rest != "(empty)" {
-			f.from += strings.Index(line, "Stdout: ") + len("Stdout: ")
+		if label, rest, ok := strings.Cut(trim, ": "); ok && (label == "Stdout" || label == "Output") && rest != "(empty)" {
+			f.from += strings.Index(line, label) + len(label) + len(": ")
 			break
 		}
 		f.from = end
