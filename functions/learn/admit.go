@@ -343,6 +343,7 @@ type part struct {
 	foldedTo   int64 // admit seq up to which every session was read
 	miner      *lesson.Miner
 	lessons    []lesson.Lesson
+	gone       map[string]map[string]bool // turn ids that were forgotten, by session
 }
 
 // masked is a name without secrets: ids, folders, tools and types come from
@@ -430,7 +431,7 @@ func (in *intake) standBeside(ctx context.Context, key string) error {
 func (in *intake) newPart(project string, t memory.Turn) *part {
 	return &part{
 		project: project, session: t.Session, from: t.From, again: in.opt.again,
-		sessions: map[string]map[string]bool{}, stand: map[string]map[string]bool{},
+		sessions: map[string]map[string]bool{}, gone: map[string]map[string]bool{}, stand: map[string]map[string]bool{},
 		chunker: chunk.New(chunk.Options{
 			Count: in.f.cfg.Count, Redact: in.f.redact, TenantKey: in.f.cfg.TenantKey, NoteChars: in.opt.noteChars,
 		}),
@@ -477,7 +478,9 @@ func (p *part) add(ctx context.Context, in *intake, t memory.Turn) error {
 			p.lifted++
 		}
 	}
-	p.mine(in, &t, known)
+	if err := p.mine(ctx, in, &t, known); err != nil {
+		return err
+	}
 	if known {
 		p.duplicates++
 		return nil

@@ -16,11 +16,24 @@ import (
 const maxLessons = 4096
 
 // mine looks for lessons. Turns admitted before are looked at too, as a command
-// that passes now may have failed in them.
-func (p *part) mine(in *intake, t *memory.Turn, known bool) {
+// that passes now may have failed in them; what was forgotten is not.
+func (p *part) mine(ctx context.Context, in *intake, t *memory.Turn, known bool) error {
+	if known {
+		gone, ok := p.gone[t.Session]
+		if !ok {
+			var err error
+			if gone, err = in.f.admits.gone(ctx, p.project, t.Session); err != nil {
+				return err
+			}
+			p.gone[t.Session] = gone
+		}
+		if gone[t.ID] {
+			return nil
+		}
+	}
 	if p.miner == nil {
 		if t.Kind != memory.KindToolCall && t.Kind != memory.KindCommand {
-			return
+			return nil
 		}
 		p.miner = lesson.NewMiner(lesson.MinerOptions{
 			Object: in.f.cfg.Inbox.Name() + "/" + in.info.Key, ETag: in.info.ETag, Time: in.info.ModTime,
@@ -31,6 +44,7 @@ func (p *part) mine(in *intake, t *memory.Turn, known bool) {
 	if ls := p.miner.Lessons(); len(ls) > 0 {
 		p.keepLessons(ls)
 	}
+	return nil
 }
 
 func (p *part) keepLessons(ls []lesson.Lesson) {

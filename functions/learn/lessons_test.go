@@ -10,7 +10,9 @@ import (
 
 	"github.com/mneme-ai/mneme/cmd/functest"
 	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/forget"
 	"github.com/mneme-ai/mneme/shared/lesson"
+	"github.com/mneme-ai/mneme/shared/memory"
 )
 
 // lessonsOf are the lessons of a project's shelf, by what they are.
@@ -88,5 +90,32 @@ func TestLessons(t *testing.T) {
 	}
 	if n := len(lessonsOf(t, w, "other")); n != 0 {
 		t.Errorf("%d lessons in another project", n)
+	}
+}
+
+// A log that was forgotten teaches nothing, though the command passes later.
+func TestLessonsOfForgotten(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile("../../shared/lesson/testdata/claude-code.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const root = "total_test.go:31: Total() = 1099, want 1100"
+	first := whole[:bytes.Index(whole, []byte(root))]
+	first = whole[:len(first)+bytes.IndexByte(whole[len(first):], '\n')+1]
+	w := functest.New(t, functest.Options{})
+	receive(t, w, w.Put("shop/s.jsonl", first))
+	if _, err := w.Learn.Forget(t.Context(), "shop", forget.Request{Target: memory.Target{Source: functest.Inbox + "/shop/s.jsonl"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, w, w.Put("shop/s.jsonl", whole))
+	got := failures(lessonsOf(t, w, "shop"))
+	for _, f := range got {
+		if f == "passed "+root {
+			t.Errorf("a lesson of a forgotten log: %s", f)
+		}
+	}
+	if len(got) != 2 {
+		t.Errorf("lessons %q, want the two of what was not forgotten", got)
 	}
 }
