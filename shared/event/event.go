@@ -168,14 +168,14 @@ type Data interface {
 // handledBy is the event table of DESIGN section 2: who must receive what.
 var handledBy = map[Type][]string{
 	ObjectCreated:    {"learn"},
-	ChunksReady:      {"gate", "project"},
+	ChunksReady:      {"gate", "project", "sig"},
 	QuestionsChanged: {"gate"},
 	RunRequested:     {"gate"},
 	RunContinued:     {"gate"},
 	RunEnded:         {"embed", "gate"},
 	VectorsReady:     {"project"},
 	RebuildRequested: {"project"},
-	SweepRequested:   {"learn", "gate", "embed", "project"},
+	SweepRequested:   {"learn", "gate", "embed", "project", "sig"},
 	Projected:        {},
 
 	SynthesisRequested: {"gate"},
