@@ -67,4 +67,3 @@ func (f *Function) sweep(ctx context.Context) (out []ce.Event, err error) {
 	}
 	return out, nil
 }
-
