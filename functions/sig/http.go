@@ -1,6 +1,7 @@
 package sig
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -142,9 +143,9 @@ func (f *Function) learn(w http.ResponseWriter, r *http.Request) (out Learned, e
 
 // OutcomeRequest is the body of POST /memory/sig/outcomes.
 type OutcomeRequest struct {
-	Project string     `json:"project"`
-	Lesson  memory.SHA `json:"lesson"`
-	Worked  *bool      `json:"worked"`
+	Project string `json:"project"`
+	Lesson  string `json:"lesson"` // its key, or how that begins
+	Worked  *bool  `json:"worked"`
 	// Use names the use, so that telling of it twice is one; without it each request is
 	// another use.
 	Use string `json:"use,omitempty"`
@@ -182,8 +183,12 @@ func (f *Function) tell(w http.ResponseWriter, r *http.Request) (out Told, err e
 	if b.Worked == nil {
 		return out, fault.At(fault.Invalid, "worked", "true or false", "not said")
 	}
+	key, err := f.lessonNamed(ctx, b.Project, b.Lesson)
+	if err != nil {
+		return out, err
+	}
 	now := f.cfg.Now().UTC()
-	o := lesson.Outcome{Lesson: b.Lesson, Use: b.Use, Worked: *b.Worked, Time: now.Format(time.RFC3339Nano)}
+	o := lesson.Outcome{Lesson: key, Use: b.Use, Worked: *b.Worked, Time: now.Format(time.RFC3339Nano)}
 	if o.Use == "" {
 		o.Use = "at-" + strings.NewReplacer(":", "", "-", "").Replace(o.Time)
 	}
@@ -191,33 +196,46 @@ func (f *Function) tell(w http.ResponseWriter, r *http.Request) (out Told, err e
 	if err != nil {
 		return out, err
 	}
-	if err := f.stands(r, b.Project, b.Lesson); err != nil {
-		return out, err
-	}
-	key, err := f.cfg.Log.PutRecords(ctx, b.Project, eventlog.Lessons, []eventlog.Record{rec})
+	record, err := f.cfg.Log.PutRecords(ctx, b.Project, eventlog.Lessons, []eventlog.Record{rec})
 	if err != nil {
 		return out, err
 	}
-	out = Told{Project: b.Project, Lesson: o.Lesson, Record: key, Worked: o.Worked, Use: o.Use}
-	out.Visible, err = f.publish(ctx, b.Project, key)
+	out = Told{Project: b.Project, Lesson: o.Lesson, Record: record, Worked: o.Worked, Use: o.Use}
+	out.Visible, err = f.publish(ctx, b.Project, record)
 	return out, err
 }
 
-// stands refuses an outcome of what is no lesson of the project.
-func (f *Function) stands(r *http.Request, project string, key memory.SHA) error {
-	recs, err := f.cfg.Log.Records(r.Context(), project, eventlog.Lessons, key)
-	if fault.Is(err, fault.NotFound) {
-		return fault.At(fault.NotFound, "lesson", "take it from mem sig explain", "project %s has no lesson %s", project, key.Short())
+// minPrefix is how many digits of a lesson's key must be said.
+const minPrefix = 6
+
+// lessonNamed finds the lesson of a project whose key is, or begins with, what was said.
+func (f *Function) lessonNamed(ctx context.Context, project, said string) (memory.SHA, error) {
+	const hint = "take it from mem sig explain"
+	if len(said) < minPrefix || len(said) > 64 {
+		return "", fault.At(fault.Invalid, "lesson", hint, "%.80q is no key of a lesson, nor the first %d digits of one", said, minPrefix)
 	}
-	if err != nil {
-		return err
-	}
-	for _, rec := range recs {
-		if _, erased, ok, err := eventlog.AsLesson(rec); err != nil || ok && !erased {
-			return err
+	var found []memory.SHA
+	for key, err := range f.cfg.Log.RecordKeysWith(ctx, project, eventlog.Lessons, strings.ToLower(said)) {
+		if err != nil {
+			return "", err
+		}
+		recs, err := f.cfg.Log.Records(ctx, project, eventlog.Lessons, key)
+		if err != nil {
+			return "", err
+		}
+		for _, rec := range recs {
+			if _, erased, ok, err := eventlog.AsLesson(rec); err == nil && ok && !erased {
+				found = append(found, key)
+			}
+		}
+		if len(found) > 1 {
+			return "", fault.At(fault.Invalid, "lesson", "type more digits", "several lessons begin with %s", said)
 		}
 	}
-	return fault.At(fault.NotFound, "lesson", "take it from mem sig explain", "%s is no lesson, or was forgotten", key.Short())
+	if len(found) == 0 {
+		return "", fault.At(fault.NotFound, "lesson", hint, "project %s has no lesson %s", project, said)
+	}
+	return found[0], nil
 }
 
 // ExplainRequest is the body of POST /memory/sig/explain: a hash, words, or a log.

@@ -140,7 +140,7 @@ func TestOutcomes(t *testing.T) {
 	tell := func(l memory.SHA, use string, worked bool, status int) {
 		t.Helper()
 		var out sig.Told
-		w.Post("/memory/sig/outcomes", sig.OutcomeRequest{Project: "shop", Lesson: l, Worked: &worked, Use: use}, status, &out)
+		w.Post("/memory/sig/outcomes", sig.OutcomeRequest{Project: "shop", Lesson: string(l), Worked: &worked, Use: use}, status, &out)
 		if status == http.StatusCreated && !out.Visible {
 			t.Error("told, and not counted")
 		}
@@ -161,13 +161,15 @@ func TestOutcomes(t *testing.T) {
 	if got, want := solutions(), []string{"use --legacy-peer-deps - 1/1", "pin react - 0/1"}; !slices.Equal(got, want) {
 		t.Errorf("under three uses: %q, want %q", got, want)
 	}
-	tell(b.Lesson, "run-2", true, http.StatusCreated)
+	tell(b.Lesson[:8], "run-2", true, http.StatusCreated)
 	tell(b.Lesson, "run-3", false, http.StatusCreated)
 	if got, want := solutions(), []string{"use --legacy-peer-deps 0.67 2/3", "pin react - 0/1"}; !slices.Equal(got, want) {
 		t.Errorf("three uses: %q, want %q", got, want)
 	}
 	tell(memory.SumString("nothing"), "x", true, http.StatusNotFound)
 	tell(a.Lesson, "no name", true, http.StatusBadRequest)
+	tell("abc", "x", true, http.StatusBadRequest)
+	tell("../../credentials", "x", true, http.StatusBadRequest)
 	for _, body := range []string{`{"project":"shop","lesson":"` + string(a.Lesson) + `"}`, `{"project":"blog","lesson":"` + string(a.Lesson) + `","worked":true}`} {
 		if rec := w.Call(http.MethodPost, "/memory/sig/outcomes", body); rec.Code < 400 {
 			t.Errorf("%s: %d", body, rec.Code)
