@@ -309,6 +309,10 @@ func (m *Miner) commands(th *thread, c *call, open bool) {
 				d.span, d.cited = cited.span, true
 			}
 			d.change = m.done(&t, e, c.cwd)
+			if strings.Contains(c.line, "| xargs ") { // what it was given is half of what it did
+				head, _, _ := strings.Cut(c.line, "\n")
+				d.change.Quote = clip(m.redacted(head), maxQuote)
+			}
 		}
 		c.deeds = append(c.deeds, d)
 	}

@@ -1,6 +1,7 @@
 package lesson
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/memory"
@@ -25,7 +26,7 @@ type result struct {
 var quietResult = result{exits: true}
 
 // exitFormats are those whose results say whether they are errors.
-var exitFormats = map[string]bool{"claude-code": true, "pi": true, "codex": true, "gemini": true, "opencode-export": true, "agent-loop": false}
+var exitFormats = map[string]bool{"claude-code": true, "pi": true, "codex": true, "gemini": true}
 
 // answered reads a tool's result.
 func (m *Miner) answered(th *thread, t *memory.Turn, known bool) {
@@ -68,9 +69,9 @@ func (m *Miner) ended(th *thread, c *call, t *memory.Turn, r result, known bool)
 			d.undone = d.undone || d.task != nil && !before(d.task, c.tasks)
 		}
 		m.failed(th, c, r, body, sig, told)
-	case passed:
+	case passed, cleared:
 		if len(th.fails) > 0 {
-			m.passed(th, c, t, r, body, known)
+			m.passed(th, c, t, r, body, known, st == cleared)
 		}
 	}
 }
@@ -91,9 +92,13 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 		return unknown, sig, false
 	}
 	code, masked, cut := r.frame.code, false, false
+	looked, lines := len(c.tasks) > 0, strings.Count(strings.TrimRight(body, "\n"), "\n")+1
+	short := false // the end of the output may not be there
 	for i := range c.tasks {
 		p := c.tasks[i].part
 		masked, cut = masked || p.masked, cut || p.filter
+		looked = looked && p.grep != ""
+		short = short || p.head > 0 && lines >= p.head
 		if p.behind {
 			return unknown, sig, false
 		}
@@ -106,28 +111,40 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 	bad := code != "" && code != "0" || code == "" && r.isError
 	good := code == "0" || code == "" && r.exits && !r.isError
 	switch {
-	case bad && !(cut && masked):
+	case bad && !(cut && masked) && !(looked && noOutput(body)):
 		sig, told = m.sign(c, body)
 		return failed, sig, told
 	case good && !masked:
 		return passed, sig, false
 	}
 	// The exit code is another's, or there is none: the text has to tell.
-	tail := body[max(0, len(body)-maxTail):]
-	fails, succeeds := failLine.MatchString(tail), successLine.MatchString(tail)
+	fails := failLine.MatchString(body[max(0, len(body)-maxTail):])
+	succeeds := !short && lastMatch(body) >= 0
 	switch {
-	case succeeds && !fails:
-		return passed, sig, false
-	case strings.TrimSpace(body) == "":
-		if good && !cut && allSilent(c.tasks) {
+	case noOutput(body):
+		switch {
+		case looked && (r.exits || code != ""):
+			return cleared, sig, false // grep's own exit code is 1 then
+		case good && !cut && allSilent(c.tasks):
 			return passed, sig, false
 		}
 		return unknown, sig, false
+	case succeeds && !fails && !cut:
+		return passed, sig, false
 	}
 	if sig, told = m.sign(c, body); told && sig.Confidence >= sure && (fails || !succeeds) {
 		return failed, sig, told
 	}
 	return unknown, sig, false
+}
+
+// noOutput tells what harnesses write where a command printed nothing.
+func noOutput(body string) bool {
+	switch strings.TrimSpace(body) {
+	case "", "(no output)", "(Bash completed with no output)", "(empty)", "Tool ran without output", "(eval):1":
+		return true
+	}
+	return false
 }
 
 // maxTail is how much of an output's end is looked at for what it says of
@@ -269,11 +286,14 @@ func coversRun(tasks []task, f *run) bool {
 }
 
 // passed gives the lessons of what failed before and passes now.
-func (m *Miner) passed(th *thread, c *call, t *memory.Turn, r result, body string, known bool) {
+//
+// Of a run whose output was searched for errors, and that shows none, only those
+// pass that the search would have shown.
+func (m *Miner) passed(th *thread, c *call, t *memory.Turn, r result, body string, known, searched bool) {
 	var cured []*run
 	kept := th.fails[:0:0]
 	for _, f := range th.fails {
-		if f.pos < c.pos && coversRun(c.tasks, f) {
+		if f.pos < c.pos && coversRun(c.tasks, f) && (!searched || shows(c.tasks, f)) {
 			cured = append(cured, f)
 		} else {
 			kept = append(kept, f)
@@ -299,6 +319,21 @@ func (m *Miner) passed(th *thread, c *call, t *memory.Turn, r result, body strin
 	}
 }
 
+// shows says that the searches of all commands would have shown the root line
+// of f.
+func shows(tasks []task, f *run) bool {
+	if !f.told {
+		return false
+	}
+	for i := range tasks {
+		x, err := regexp.Compile(tasks[i].part.grep)
+		if err != nil || x.MatchString("") || !x.MatchString(f.sig.Raw) {
+			return false
+		}
+	}
+	return true
+}
+
 // lastOf says that no later run of them shows the same failure.
 func lastOf(runs []*run, i int) bool {
 	for _, f := range runs[i+1:] {
@@ -312,7 +347,7 @@ func lastOf(runs []*run, i int) bool {
 // passing cites what shows that the command passed: the last line that it
 // printed, else the command itself.
 func (m *Miner) passing(c *call, r result, body string) quoted {
-	if trimmed := strings.TrimRight(body, " \t\r\n"); trimmed != "" && len(r.pieces) > 0 {
+	if trimmed := strings.TrimRight(body, " \t\r\n"); !noOutput(body) && len(r.pieces) > 0 {
 		q := m.quoter(r.pieces)
 		at := r.frame.from + len(trimmed) - 1
 		if loc := lastMatch(body); loc >= 0 {
@@ -332,10 +367,18 @@ func (m *Miner) passing(c *call, r result, body string) quoted {
 	return q.line(RolePassed, firstLine(q.text), maxQuote)
 }
 
+// successLines is how many lines at the end are looked at for success: what
+// stands before may be of an earlier step.
+const successLines = 30
+
 // lastMatch is where the last line stands that says success; -1 where none
 // does.
 func lastMatch(body string) int {
-	off := max(0, len(body)-maxTail)
+	off := len(body)
+	for n := 0; n < successLines && off > 0; n++ {
+		off = strings.LastIndexByte(body[:off], '\n')
+		off = max(off, 0)
+	}
 	all := successLine.FindAllStringIndex(body[off:], -1)
 	if len(all) == 0 {
 		return -1

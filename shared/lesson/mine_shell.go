@@ -3,6 +3,7 @@ package lesson
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -18,6 +19,8 @@ type part struct {
 	writes []string // files that it is redirected to
 	input  string   // of a here-document
 	filter bool     // a filter behind it may have taken lines out of its output
+	grep   string   // the pattern of the one filter that did, as a regular expression
+	head   int      // no more than so many lines of its output are there; 0: all
 	behind bool     // it goes on in the background
 }
 
@@ -161,20 +164,83 @@ func (w *shellWalk) binary(c *syntax.BinaryCmd, masked bool, depth int) {
 		// before, that is no more than y's input.
 		if y := &w.parts[mid]; filters[path.Base(y.words[0])] {
 			takes := cutters[path.Base(y.words[0])]
+			pattern, head := "", headLines(y.words)
+			if takes {
+				pattern = grepPattern(y.words)
+			}
 			files := y.writes
 			if path.Base(y.words[0]) == "tee" {
 				files = append(files, operands(y.words[1:])...)
 			}
 			w.parts = w.parts[:mid]
 			for i := at; i < mid; i++ {
-				w.parts[i].filter = w.parts[i].filter || takes
-				w.parts[i].writes = append(w.parts[i].writes, files[:min(len(files), 8)]...)
+				p := &w.parts[i]
+				if takes && p.filter {
+					pattern = "" // two of them
+				}
+				if takes {
+					p.grep = pattern
+				}
+				if head > 0 && (p.head == 0 || head < p.head) {
+					p.head = head
+				}
+				p.filter = p.filter || takes
+				p.writes = append(p.writes, files[:min(len(files), 8)]...)
 			}
 		} else if mid == at+1 && feeders[path.Base(w.parts[at].words[0])] {
 			w.parts = slices.Delete(w.parts, at, mid)
 		}
 	}
 }
+
+// headLines is how many lines a head lets through; 0 where it is none.
+func headLines(words []string) int {
+	if path.Base(words[0]) != "head" {
+		return 0
+	}
+	for _, x := range words[1:] {
+		if n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(x, "-"), "n")); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 10
+}
+
+// grepPattern is the pattern of a grep that lets lines through, as a regular
+// expression; "" where it is none, or lets other lines through.
+func grepPattern(words []string) string {
+	name := path.Base(words[0])
+	if name != "grep" && name != "egrep" && name != "rg" {
+		return ""
+	}
+	extended, fold := name != "grep", ""
+	for i, x := range words[1:] {
+		switch {
+		case strings.HasPrefix(x, "--"):
+			if x != "--color=never" && x != "--line-buffered" && !strings.HasPrefix(x, "--color") {
+				return ""
+			}
+		case strings.HasPrefix(x, "-") && len(x) > 1 && strings.Trim(x[1:], "EinPaCAB0123456789") == "":
+			extended = extended || strings.ContainsAny(x, "EP")
+			if strings.Contains(x, "i") {
+				fold = "(?i)"
+			}
+		case strings.HasPrefix(x, "-"):
+			return ""
+		case len(words) > i+2:
+			return "" // of a file
+		default:
+			if !extended {
+				x = basic.Replace(x)
+			}
+			return fold + x
+		}
+	}
+	return ""
+}
+
+// basic turns a basic regular expression into an extended one.
+var basic = strings.NewReplacer(`\|`, "|", `\(`, "(", `\)`, ")", `\+`, "+", `\?`, "?", "(", `\(`, ")", `\)`, "|", `\|`, "+", `\+`, "?", `\?`, "{", `\{`)
 
 func operands(words []string) (out []string) {
 	for _, x := range words {

@@ -12,7 +12,8 @@ const (
 	unknown status = iota
 	passed
 	failed
-	notRun // refused, interrupted, or still running
+	notRun  // refused, interrupted, or still running
+	cleared // what was looked for in its output is not there
 )
 
 // notRunHeads begin results of commands that were refused, cut off, or go on.
@@ -34,7 +35,7 @@ var (
 )
 
 // Frame lines of harnesses, that are no output.
-var frameHeads = []string{"Wall time:", "Chunk ID:", "Original token count:", "Total output lines:", "Output:", "Command:", "Directory:", "Stdout:", "Output: "}
+var frameHeads = []string{"Wall time:", "Chunk ID:", "Original token count:", "Total output lines:", "Output:", "Command:", "Directory:", "Stdout:"}
 
 const maxFrameLines = 10
 
@@ -58,8 +59,8 @@ func frame(text string) framed {
 		if !isFrame(trim) {
 			break
 		}
-		if rest, ok := strings.CutPrefix(trim, "Stdout: "); ok && rest != "(empty)" {
-			f.from += strings.Index(line, "Stdout: ") + len("Stdout: ")
+		if label, rest, ok := strings.Cut(trim, ": "); ok && (label == "Stdout" || label == "Output") && rest != "(empty)" {
+			f.from += strings.Index(line, label) + len(label) + len(": ")
 			break
 		}
 		f.from = end
@@ -124,10 +125,11 @@ func lastLine(s string) string {
 // contradicts it.
 var successLine = regexp.MustCompile(`(?m)(?:^ok  ?\t|^\s*ok +[\w./-]+/|^PASS$|\b[1-9]\d* pass(?:ed|ing)\b|^0 issues|\b0 errors\b|\b[Nn]o (?:issues|errors|problems) found|BUILD SUCCESS|^test result: ok|^OK \(|^OK$|^\s*Finished .*(?:profile|target)|[Cc]ompiled successfully|✓ built in|[Bb]uilt in \d|All (?:tests|checks|files|matched files)\b.* (?:pass|use|format)|All checks passed|[Ss]uccessfully (?:built|tagged|installed|compiled|deployed)|Success: no issues|Build succeeded|up to date|Passed!|\badded \d+ packages|found 0 vulnerabilities|Checked \d+ files? .*No fixes|Done in \d)`)
 
-// failLine tells that something failed, whatever else the output says.
-var failLine = regexp.MustCompile(`(?m)(?:^--- FAIL|^FAIL\b|^\s*FAIL\s|ERROR task failed|\b[1-9]\d* (?:failed|failing|errors?|failures?|problems?)\b|BUILD FAIL|^test result: FAILED|^FAILED\b|^error(?:\[|:)|npm (?:ERR!|error)|ELIFECYCLE|^Error:|^E  |^Traceback |panic:|make(?:\[\d+\])?: \*\*\* |[Ff]ailed to compile|Build failed|Command failed|error TS\d+|✖ \d|Tests? Failed|fatal:)`)
+// failLine tells that something failed, whatever else the output says: what
+// tools print once, at the end, and never when they pass.
+var failLine = regexp.MustCompile(`(?m)(?:^\s*--- FAIL|^FAIL\b|^\s*FAIL\s|ERROR task failed|\b[1-9]\d* (?:failed|failing|errors?|failures?|problems?)\b|BUILD FAIL|^test result: FAILED|^FAILED\b|^error(?:\[E\d|: could not compile)|npm (?:ERR!|error)|ELIFECYCLE|panic:|make(?:\[\d+\])?: \*\*\* |[Ff]ailed to compile|Build failed|Command failed|error TS\d+|✖ \d|Tests? Failed|^fatal:)`)
 
-// said is the exit code that the agent had its shell print at the end.
+// saidExit is the exit code that the agent had its shell print at the end.
 func saidExit(text string) (code string, ok bool) {
 	for range 3 {
 		line := lastLine(text)

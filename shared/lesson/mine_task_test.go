@@ -196,6 +196,8 @@ func TestFrame(t *testing.T) {
 		{"Chunk ID: ab12\nWall time: 0.1 seconds\nProcess exited with code 2\nOriginal token count: 9\nOutput:\nmake: *** boom", "make: *** boom", "2"},
 		{"boom\n\n\nCommand exited with code 1", "boom\n\n\n", "1"},
 		{"Command: make\nDirectory: (root)\nStdout: cc x.c\nStderr: (empty)\nError: (none)\nExit Code: 2\nSignal: (none)\nBackground PIDs: (none)\nProcess Group PGID: 77", "cc x.c\nStderr: (empty)\n", "2"},
+		{"Command: go test\nDirectory: (root)\nOutput: FAIL x\nFAIL\nError: (none)\nExit Code: 1\nSignal: (none)\nProcess Group PGID: 9", "FAIL x\nFAIL\n", "1"},
+		{"Output: ok\nProcess Group PGID: 9", "ok\n", ""},
 		{"", "", ""},
 	} {
 		body, code := lesson.Frame(tt.text)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +19,8 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+var start = time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 
 var options = lesson.MinerOptions{Object: "transcripts/shop/s.jsonl", ETag: "e1", TenantKey: []byte("k")}
 
@@ -37,6 +40,9 @@ func TestTranscripts(t *testing.T) {
 			outcomes := map[string]int{}
 			for i := range got {
 				checkSpans(t, object, &got[i])
+				if err := got[i].Check(); err != nil {
+					t.Error(err)
+				}
 				outcomes[got[i].Outcome]++
 			}
 			if outcomes[lesson.Passed] != 2 || outcomes[lesson.Flaky] != 1 || len(got) != 3 {

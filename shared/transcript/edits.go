@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -210,7 +211,7 @@ func quoteLine(x *memory.FileEdit, ps []memory.Piece, at int) {
 	}
 	p, from := ps[0], 0
 	if len(ps) > 1 { // a line each
-		for at < len(ps) && strings.TrimSpace(ps[at].Text) == "" {
+		for at < len(ps) && !says(ps[at].Text) {
 			at++
 		}
 		if at >= len(ps) {
@@ -220,13 +221,18 @@ func quoteLine(x *memory.FileEdit, ps []memory.Piece, at int) {
 	} else {
 		for n := 0; from < len(p.Text); n++ {
 			end := lineEnd(p.Text, from)
-			if n >= at && strings.TrimSpace(p.Text[from:end]) != "" {
+			if n >= at && says(p.Text[from:end]) {
 				break
 			}
 			from = min(end+1, len(p.Text))
 		}
 	}
 	setQuote(x, p, from)
+}
+
+// says tells a line with words from one of signs alone.
+func says(line string) bool {
+	return strings.IndexFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0
 }
 
 func lineEnd(s string, from int) int {
@@ -305,7 +311,7 @@ func patchLine(out []memory.FileEdit, p *memory.Piece, at, end int) []memory.Fil
 	switch {
 	case line[0] == '+':
 		x.Added++
-		if x.Text.Text == "" && strings.TrimSpace(line[1:]) != "" {
+		if x.Text.Text == "" && says(line[1:]) {
 			setQuote(x, *p, at+1)
 		}
 	case line[0] == '-':
