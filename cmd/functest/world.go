@@ -1,4 +1,4 @@
-// Package functest puts the five functions over stores in memory, so that the
+// Package functest puts the functions over stores in memory, so that the
 // tests of one function run the real ones beside it. It is imported by tests
 // only.
 //
