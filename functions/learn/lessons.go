@@ -2,8 +2,10 @@ package learn
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
+	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/lesson"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
@@ -61,6 +63,10 @@ func (p *part) putLessons(ctx context.Context, f *Function) ([]memory.SHA, error
 	var keys []memory.SHA
 	for i := range p.lessons {
 		rec, err := eventlog.LessonRecord(f.cfg.Tenant, p.project, &p.lessons[i])
+		if fault.Is(err, fault.Invalid) {
+			f.cfg.Logger.WarnContext(ctx, "lesson left out", slog.String("project", p.project), slog.Any("err", err))
+			continue // the session is admitted without it
+		}
 		if err != nil {
 			return keys, err
 		}

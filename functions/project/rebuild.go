@@ -144,6 +144,11 @@ func (f *Function) rebuild(ctx context.Context, what parts, projects []string, p
 				return err
 			}
 		}
+		if what.lessons {
+			if err := f.rebuildLessons(ctx, projects); err != nil {
+				return err
+			}
+		}
 		if what.vault {
 			return f.rebuildVaults(ctx, projects, progress)
 		}
@@ -180,7 +185,7 @@ const (
 // rebuild goes on for long it is fault.Unavailable, to be tried again.
 func (f *Function) rebuildErased(ctx context.Context, projects []string) error {
 	for begun := time.Now(); ; {
-		_, _, err := f.rebuild(ctx, parts{true, true, true}, projects, nil)
+		_, _, err := f.rebuild(ctx, parts{true, true, true, true}, projects, nil)
 		if !fault.Is(err, fault.Conflict) {
 			return err
 		}

@@ -145,3 +145,23 @@ func (l *Lesson) At() time.Time {
 }
 
 func words(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+
+// Texts are all words of a lesson that people and tools said.
+func (l *Lesson) Texts() []string {
+	out := []string{l.Text, l.Failure, l.Command}
+	for _, c := range l.Changes {
+		out = append(out, c.Path, c.Quote)
+	}
+	return out
+}
+
+// Map gives the lesson with each of its texts replaced.
+func (l *Lesson) Map(text func(string) string) Lesson {
+	out := *l
+	out.Text, out.Failure, out.Command = text(l.Text), text(l.Failure), text(l.Command)
+	out.Changes = slices.Clone(l.Changes)
+	for i := range out.Changes {
+		out.Changes[i].Path, out.Changes[i].Quote = text(out.Changes[i].Path), text(out.Changes[i].Quote)
+	}
+	return out
+}

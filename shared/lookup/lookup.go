@@ -94,7 +94,9 @@ type Index interface {
 	Get(ctx context.Context, s Scope, key memory.SHA) (Match, bool, error)
 	// Known gives the keys of all records that were applied, gone ones among them.
 	Known(ctx context.Context, s Scope) (map[memory.SHA]bool, error)
-	// Scopes lists the projects of a tenant that have any row, sorted.
+	// Has reports whether Known has a key.
+	Has(ctx context.Context, s Scope, key memory.SHA) (bool, error)
+	// Projects lists the projects of a tenant of which any record was applied, sorted.
 	Projects(ctx context.Context, tenant string) ([]string, error)
 	// Hash is over all rows of a tenant, and how many there are.
 	Hash(ctx context.Context, tenant string) (memory.SHA, int64, error)

@@ -148,6 +148,14 @@ func (m *Mem) Known(_ context.Context, s lookup.Scope) (map[memory.SHA]bool, err
 	return out, nil
 }
 
+// Has implements lookup.Index.
+func (m *Mem) Has(_ context.Context, s lookup.Scope, key memory.SHA) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.of(s).known[key]
+	return ok, s.Check()
+}
+
 // Projects implements lookup.Index.
 func (m *Mem) Projects(_ context.Context, tenant string) (out []string, err error) {
 	m.mu.Lock()

@@ -172,6 +172,14 @@ func gone(t *testing.T, ix lookup.Index) {
 	if err != nil || len(known) != 3 {
 		t.Error("known", len(known), err)
 	}
+	for key, want := range map[memory.SHA]bool{sha("record 1"): true, sha("record 2"): true, sha("record 9"): false} {
+		if has, err := ix.Has(t.Context(), shop, key); has != want || err != nil {
+			t.Error("has", has, err)
+		}
+		if has, err := ix.Has(t.Context(), blog, key); has || err != nil {
+			t.Error("another project has", has, err)
+		}
+	}
 	if n, found, err := ix.Holding(t.Context(), shop, func(s string) bool { return s == `{"text":"cure 1"}` }); n != 1 || found != 0 || err != nil {
 		t.Error("its words stand there", n, found, err)
 	}

@@ -98,6 +98,17 @@ func (ix *Index) Known(ctx context.Context, s lookup.Scope) (_ map[memory.SHA]bo
 	return out, err
 }
 
+// Has implements lookup.Index.
+func (ix *Index) Has(ctx context.Context, s lookup.Scope, key memory.SHA) (ok bool, err error) {
+	defer fault.Wrap(&err, "sqlitelookup.Has(%s/%s)", s.Tenant, s.Project)
+	if err := s.Check(); err != nil || !key.Valid() {
+		return false, err
+	}
+	err = ix.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM records r JOIN scopes s ON s.id = r.scope WHERE s.tenant = ? AND s.project = ? AND r.key = ?)`,
+		s.Tenant, s.Project, bytesOf(key)).Scan(&ok)
+	return ok, unavailable(err)
+}
+
 // Projects implements lookup.Index.
 func (ix *Index) Projects(ctx context.Context, tenant string) (out []string, err error) {
 	defer fault.Wrap(&err, "sqlitelookup.Projects(%s)", tenant)
