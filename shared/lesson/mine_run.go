@@ -112,6 +112,9 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 	good := code == "0" || code == "" && r.exits && !r.isError
 	switch {
 	case bad && !(cut && masked) && !(looked && noOutput(body)):
+		if nothingToDo(body) {
+			return unknown, sig, false
+		}
 		sig, told = m.sign(c, body)
 		return failed, sig, told
 	case good && !masked:
@@ -129,7 +132,7 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 			return passed, sig, false
 		}
 		return unknown, sig, false
-	case succeeds && !fails && !cut:
+	case (succeeds || !short && endsWithBanner(body)) && !fails && !cut:
 		return passed, sig, false
 	}
 	if sig, told = m.sign(c, body); told && sig.Confidence >= sure && (fails || !succeeds) {
