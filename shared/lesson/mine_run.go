@@ -121,7 +121,7 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 		return passed, sig, false
 	}
 	// The exit code is another's, or there is none: the text has to tell.
-	fails := failLine.MatchString(body[max(0, len(body)-maxTail):])
+	fails := failLine.MatchString(plainLines(body[max(0, len(body)-maxTail):]))
 	succeeds := !short && lastMatch(body) >= 0
 	switch {
 	case noOutput(body):
@@ -382,7 +382,7 @@ func lastMatch(body string) int {
 		off = strings.LastIndexByte(body[:off], '\n')
 		off = max(off, 0)
 	}
-	all := successLine.FindAllStringIndex(body[off:], -1)
+	all := successLine.FindAllStringIndex(plainLines(body[off:]), -1)
 	if len(all) == 0 {
 		return -1
 	}

@@ -37,6 +37,8 @@ var (
 // Frame lines of harnesses, that are no output.
 var frameHeads = []string{"Wall time:", "Chunk ID:", "Original token count:", "Total output lines:", "Output:", "Command:", "Directory:", "Stdout:"}
 
+var frameTails = []string{"Signal:", "Background PIDs:", "Process Group PGID:", "Error: (none)", "Shell cwd was reset to ", "<shell_metadata>", "<bash_metadata>"}
+
 const maxFrameLines = 10
 
 // framed is a result without what its harness wrote around it.
@@ -56,7 +58,7 @@ func frame(text string) framed {
 			f.from = end
 			continue
 		}
-		if !isFrame(trim) {
+		if !hasPrefix(trim, frameHeads) {
 			break
 		}
 		if label, rest, ok := strings.Cut(trim, ": "); ok && (label == "Stdout" || label == "Output") && rest != "(empty)" {
@@ -72,7 +74,7 @@ func frame(text string) framed {
 		start := strings.LastIndexByte(strings.TrimRight(text[f.from:f.to], "\n\r \t"), '\n') + 1 + f.from
 		line := strings.TrimSpace(text[start:f.to])
 		m := tailExit.FindStringSubmatch(line)
-		if m == nil && !strings.HasPrefix(line, "Signal:") && !strings.HasPrefix(line, "Background PIDs:") && !strings.HasPrefix(line, "Process Group PGID:") && !strings.HasPrefix(line, "Error: (none)") {
+		if m == nil && !hasPrefix(line, frameTails) {
 			break
 		}
 		if m != nil && f.code == "" {
@@ -87,14 +89,26 @@ func frame(text string) framed {
 	return f
 }
 
-func isFrame(line string) bool {
-	for _, h := range frameHeads {
-		if strings.HasPrefix(line, h) {
+func hasPrefix(s string, of []string) bool {
+	for _, h := range of {
+		if strings.HasPrefix(s, h) {
 			return true
 		}
 	}
 	return false
 }
+
+// plainLines is a text without colours and carriage returns at line ends; blanks
+// stand in their places, so that offsets stay.
+func plainLines(s string) string {
+	if !strings.ContainsAny(s, "\x1b\r") {
+		return s
+	}
+	s = strings.ReplaceAll(s, "\r\n", " \n")
+	return colour.ReplaceAllStringFunc(s, func(x string) string { return strings.Repeat(" ", len(x)) })
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 func lineAt(s string, from int) (line string, end int) {
 	if k := strings.IndexByte(s[from:], '\n'); k >= 0 {
@@ -106,10 +120,8 @@ func lineAt(s string, from int) (line string, end int) {
 // refusedOrRunning tells results of commands that did not run to their end.
 func refusedOrRunning(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
-	for _, h := range notRunHeads {
-		if strings.HasPrefix(text, h) {
-			return true
-		}
+	if hasPrefix(text, notRunHeads) {
+		return true
 	}
 	tail := text[max(0, len(text)-200):]
 	return strings.Contains(tail, "[Request interrupted by user") || strings.Contains(tail, "Command aborted") || strings.HasPrefix(strings.TrimSpace(lastLine(tail)), "Command timed out after")
@@ -139,8 +151,12 @@ var successLine = alternatives(
 func alternatives(of ...string) *regexp.Regexp {
 	for i, x := range of {
 		if rest, ok := strings.CutPrefix(x, "^"); ok {
-			of[i] = `^[ \t]*` + rest
+			x = `^[ \t]*` + rest
 		}
+		if rest, ok := strings.CutSuffix(x, "$"); ok {
+			x = rest + `[ \t]*$`
+		}
+		of[i] = x
 	}
 	return regexp.MustCompile(`(?m)(?:` + strings.Join(of, "|") + `)`)
 }
