@@ -29,6 +29,24 @@ type MinerOptions struct {
 // Miner finds lessons in the turns of transcripts, by rules: a command failed,
 // something was changed, the same command passed.
 //
+//	go test ./...                     exit 1: a_test.go:9: got 1, want 2      a failing run
+//	edit a.go                         - return 1  + return 2                  a deed
+//	go test ./a -run TestA            ok                                      narrower: no pass of the wide one
+//	timeout 60 go test ./... | tail   ok  x/a  0.01s                          covers it: a lesson
+//
+// Which commands are one is told by their shell syntax (mine_shell.go,
+// mine_task.go): wrappers, redirections, filters and noise are taken away, one of the
+// same name with no narrower filter on no fewer targets covers another. How one ended
+// is told by the exit code where it is that of the command, else by what tools print
+// (mine_status.go). What a deed is stands in tables (mine_tables.go): edits and
+// commands that change something; those that may, such as a build, count where nothing
+// else was done; of what nobody can say no lesson is made.
+//
+// Of several failures before one pass each is a lesson, with the deeds between its
+// last run and the next that shows another failure. One that passes with no deed is
+// flaky; where the passing command has other assignments or flags these are the deed.
+// The words are a frame around paths, commands and lines that stood in the transcript.
+//
 // It is a fold over the turns in file order, each of which it looks at once.
 // Of a session that grew it wants the turns from the beginning, those known
 // from before marked: it gives the lessons whose pass is not among them, so
