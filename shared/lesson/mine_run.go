@@ -164,8 +164,9 @@ func allSilent(tasks []task) bool {
 	return len(tasks) > 0
 }
 
-// sign recognises the failure. The tool is found in the log, as it is for one
-// without a command; only where that does not tell the command's program helps.
+// sign recognises the failure. The tool is found in the log, so that the log
+// alone finds the lesson again; only where that does not tell the command's program
+// helps.
 func (m *Miner) sign(c *call, body string) (signature.Result, bool) {
 	if strings.TrimSpace(body) == "" {
 		return signature.Result{}, false
@@ -175,13 +176,13 @@ func (m *Miner) sign(c *call, body string) (signature.Result, bool) {
 	if err != nil {
 		return signature.Result{}, false
 	}
-	if r.Confidence < sure {
+	if !Usable(&r) {
 		for i := range c.tasks {
 			tool := toolOf(&c.tasks[i])
 			if tool == "" {
 				continue
 			}
-			if s, err := signature.Extract(signature.FromBytes([]byte(body)), signature.Options{Redactor: m.opt.Redactor, Tool: tool}); err == nil && s.Confidence >= sure {
+			if s, err := signature.Extract(signature.FromBytes([]byte(body)), signature.Options{Redactor: m.opt.Redactor, Tool: tool}); err == nil && Usable(&s) {
 				r = s
 				break
 			}
