@@ -3,6 +3,7 @@ package functest
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -54,6 +55,9 @@ func (s *Spaces) Find(_ context.Context, name string) (space.Entry, error) {
 
 // Wish is embed.Spaces.
 func (s *Spaces) Wish(ctx context.Context) (space.Entry, error) { return s.Find(ctx, s.Wanted) }
+
+// Kept is embed.Spaces.
+func (s *Spaces) Kept(context.Context) (time.Duration, error) { return 0, nil }
 
 // Names is embed.Spaces.
 func (s *Spaces) Names(context.Context) []string { return static.Names() }

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,6 +27,8 @@ type Spaces interface {
 	// asks for; Names are those that Find knows.
 	Find(ctx context.Context, name string) (space.Entry, error)
 	Wish(ctx context.Context) (space.Entry, error)
+	// Kept is how long a space that served is kept; 0: Config.Retention.
+	Kept(ctx context.Context) (time.Duration, error)
 	Names(ctx context.Context) []string
 	// Check asks the model for a vector and refuses one of another length.
 	Check(ctx context.Context, e space.Entry) error
@@ -175,8 +178,12 @@ func (f *Function) follow(ctx context.Context) {
 	if err == nil {
 		err = f.wish(ctx, wish, now)
 	}
+	var kept time.Duration
 	if err == nil {
-		_, err = f.cfg.Spaces.Update(ctx, func(s space.State) (space.State, error) { return s.Expire(now, f.cfg.Retention), nil })
+		kept, err = f.cfg.Spaces.Kept(ctx)
+	}
+	if err == nil {
+		_, err = f.cfg.Spaces.Update(ctx, func(s space.State) (space.State, error) { return s.Expire(now, cmp.Or(kept, f.cfg.Retention)), nil })
 	}
 	if err != nil && ctx.Err() == nil {
 		f.cfg.Logger.WarnContext(ctx, "the configured embedding model is not taken over; the next sweep tries again", slog.Any("err", err))

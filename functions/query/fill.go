@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -14,11 +15,20 @@ import (
 // fill turns ranked ids into results: at most one round trip, whatever their number, and
 // one to the reranker before it. Where they are fewer than the limit and not all rows
 // were read, it gives none.
-func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank, all bool) error {
+func (r *asking) fill(ctx context.Context, fused []rank.Fused, opt *rank.Options, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank, all bool) error {
 	var err error
-	var keep []rank.Fused
+	type words struct {
+		level memory.Level
+		text  memory.SHA
+	}
+	rerank = rerank && r.cfg.Reranker != nil
+	most := r.q.Limit
+	if rerank { // it looks at more than are shown
+		most = len(fused)
+	}
+	keep := make([]rank.Fused, 0, min(most, len(fused)))
 	also := map[memory.SHA][]string{}
-	first := map[string]memory.SHA{}
+	first := make(map[words]memory.SHA, len(nodes))
 	same := map[memory.SHA]memory.SHA{} // a repeat, and who stands for it
 	for _, h := range fused {
 		n := nodes[h.ID]
@@ -31,7 +41,7 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 			continue
 		}
 		// The same words under several questions, or in several projects, are one answer.
-		key := string(n.Level) + "/" + string(n.TextSHA)
+		key := words{n.Level, n.TextSHA}
 		if id, ok := first[key]; ok {
 			name := n.QueryID
 			if n.Project != nodes[id].Project {
@@ -41,13 +51,17 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 			same[h.ID] = id
 			continue
 		}
+		if len(keep) == most { // of those that are shown, more questions may keep the words
+			continue
+		}
 		first[key] = h.ID
 		keep = append(keep, h)
 	}
 	if len(keep) < r.q.Limit && !all {
 		return nil // with more rows
 	}
-	if rerank && r.cfg.Reranker != nil {
+	rank.Explain(keep, opt)
+	if rerank {
 		if keep, err = r.rerank(ctx, keep, nodes, same); err != nil {
 			return err
 		}
@@ -57,7 +71,8 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 	if err != nil {
 		return err
 	}
-	words := wordSet(r.text)
+	question := wordSet(r.text)
+	r.a.Results = slices.Grow(r.a.Results, len(keep))
 	for _, h := range keep {
 		n := nodes[h.ID]
 		res := Result{
@@ -68,7 +83,6 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 				Lexical: h.Lexical, Semantic: h.Dense, LexicalWeight: h.LexicalWeight, SemanticWeight: h.DenseWeight,
 				Cosine: h.Cosine, BM25: h.BM25, IDFShare: h.IDFShare,
 			},
-			Citations: []Citation{},
 		}
 		if h.Reranked {
 			res.Components.Rerank = &h.Rerank
@@ -80,13 +94,14 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, nodes map[memory.
 		}
 		var cs []cited
 		for _, src := range citedBy(n, walk[h.ID], sources) {
-			cs = append(cs, citations(src, words)...)
+			cs = append(cs, citations(src)...)
 		}
-		cs = nearest(cs)
+		cs = nearest(cs, question)
 		most := maxCitations
 		if n.Level == memory.LevelRaw {
 			most = 3 // the paragraphs that hold the words, not the whole chunk
 		}
+		res.Citations = make([]Citation, 0, min(len(cs), most))
 		for i, c := range cs {
 			if i == most {
 				break
@@ -190,7 +205,7 @@ type cited struct {
 	match int
 }
 
-func citations(n *index.Node, words map[string]bool) []cited {
+func citations(n *index.Node) []cited {
 	out := make([]cited, 0, len(n.Occurrences))
 	for _, o := range n.Occurrences {
 		quote := o.Quote
@@ -206,7 +221,6 @@ func citations(n *index.Node, words map[string]bool) []cited {
 			t := o.Place.Time
 			c.Time = &t
 		}
-		c.match = matches(words, wordSet(quote))
 		out = append(out, c)
 	}
 	return out

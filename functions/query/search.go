@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -45,7 +46,8 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 	if err := r.known(); err != nil {
 		return err
 	}
-	ids := rank.Survivors(scored(dense), scored(lexical), opt)
+	found := rank.Find(scored(dense), scored(lexical), &opt)
+	ids := found.IDs()
 	if len(ids) == 0 {
 		return nil
 	}
@@ -61,8 +63,12 @@ func (r *asking) search(ctx context.Context, filter index.Filter, collapse bool)
 		if err != nil {
 			return err
 		}
-		fused := rank.Fuse(scored(dense), scored(lexical), opt)
-		if err := r.fill(ctx, fused, nodes, filter, collapse, !raw, n == len(ids)); err != nil {
+		if found == nil || opt.DenseFailed { // a second time, or by words alone after all
+			found = rank.Find(scored(dense), scored(lexical), &opt)
+		}
+		fused := found.Fuse(&opt)
+		found = nil
+		if err := r.fill(ctx, fused, &opt, nodes, filter, collapse, !raw, n == len(ids)); err != nil {
 			return err
 		}
 		if n == len(ids) || len(r.a.Results)-before >= r.q.Limit {
@@ -234,7 +240,9 @@ const (
 // only is false, a question of words alone may be answered by meaning.
 func (r *asking) legs(ctx context.Context, filter index.Filter, which legs, only bool, opt *rank.Options) (dense, lexical []index.Hit, err error) {
 	var derr, lerr error
+	var near atomic.Bool // the dense search has ended
 	meaning := func() error {
+		defer near.Store(true)
 		dense, derr = r.meaning(ctx, filter)
 		return nil
 	}
@@ -254,6 +262,7 @@ func (r *asking) legs(ctx context.Context, filter index.Filter, which legs, only
 	}
 	if which != meaningAlone {
 		_ = words()
+		r.prepare(ctx, lexical, &near)
 	}
 	_ = g.Wait() // both report through their own error
 	if which == wordsAlone && lerr != nil && !only {
@@ -276,6 +285,20 @@ func (r *asking) legs(ctx context.Context, filter index.Filter, which legs, only
 		r.degrade(ctx, "lexical", lerr)
 	}
 	return dense, lexical, nil
+}
+
+// prepare has the rows of what the words found read while the dense search goes on.
+func (r *asking) prepare(ctx context.Context, lexical []index.Hit, near *atomic.Bool) {
+	graph, ok := r.cfg.Graph.(index.Preparer)
+	if !ok || near.Load() || len(lexical) == 0 {
+		return
+	}
+	lexical = lexical[:min(len(lexical), readPerResult*r.q.Limit/2)]
+	ids := make([]memory.SHA, len(lexical))
+	for i, h := range lexical {
+		ids[i] = h.Node
+	}
+	graph.Prepare(ctx, r.cfg.Tenant, ids)
 }
 
 // mayAsk refuses the lexical leg to who must have a token of its own and has none.

@@ -14,7 +14,7 @@ type servingSet struct {
 }
 
 func (f *Function) servingOf(ctx context.Context, project string) (s servingSet, err error) {
-	streams, err := f.cfg.Catalog.ServingStreams(ctx, project)
+	streams, synthesis, err := f.cfg.Catalog.Answering(ctx, project)
 	if fault.Is(err, fault.Invalid) {
 		s.bad = err.Error()
 		s.streams, err = f.cfg.Log.Streams(ctx, project)
@@ -23,11 +23,8 @@ func (f *Function) servingOf(ctx context.Context, project string) (s servingSet,
 	for _, st := range streams {
 		s.streams = append(s.streams, st.Name)
 	}
-	if err == nil {
-		up, ok, e := f.cfg.Catalog.Synthesis(ctx, project)
-		if err = e; ok {
-			s.streams = append(s.streams, up.Name)
-		}
+	if synthesis != nil {
+		s.streams = append(s.streams, synthesis.Name)
 	}
 	return s, err
 }

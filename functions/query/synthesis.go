@@ -141,9 +141,9 @@ func lineOf(line string, below, evidence []*index.Node) SynthesisLine {
 	var cs []cited
 	words := wordSet(out.Text)
 	for _, n := range rests {
-		cs = append(cs, citations(n, words)...)
+		cs = append(cs, citations(n)...)
 	}
-	for _, c := range nearest(cs) {
+	for _, c := range nearest(cs, words) {
 		out.Citations = append(out.Citations, c.Citation)
 	}
 	return out
@@ -182,7 +182,13 @@ func names(id string, n *index.Node) bool {
 }
 
 // nearest orders citations by the words they share with the question, each span once.
-func nearest(cs []cited) []cited {
+func nearest(cs []cited, words map[string]bool) []cited {
+	if len(cs) < 2 {
+		return cs
+	}
+	for i := range cs {
+		cs[i].match = matches(words, wordSet(cs[i].Quote))
+	}
 	slices.SortStableFunc(cs, func(x, y cited) int { return cmp.Compare(y.match, x.match) })
 	type span struct {
 		object, etag string

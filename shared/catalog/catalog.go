@@ -10,6 +10,7 @@
 //
 //	config/<tenant>/<project>/questions.yaml        standing questions (shared/questions); absent means the default set
 //	config/<tenant>/projects.yaml                   mapping from folders to projects
+//	config/<tenant>/spaces.yaml                     {embed: NAME, retention: 168h}: see SpaceWish; absent means the configuration's
 //	config/<tenant>/redact.yaml                     the user's own redaction patterns (shared/redact); absent means none
 //	config/<tenant>/_schemas/<name>.yaml            formats that the user describes (shared/transcript)
 //	ops/pointer/<tenant>/_schemas/swept             {"version":"1a2b3c4d"}: see SweptSchemas
@@ -22,6 +23,7 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +31,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -57,6 +61,8 @@ type Catalog struct {
 	tenant string
 	adhoc  sync.Map // key -> Adhoc: such an object never changes
 
+	files sync.Map // key -> questionFile, as last read
+
 	schemas sync.Map // key -> SchemaFile, as last read: its ETag says whether it still stands
 }
 
@@ -79,8 +85,21 @@ func (c *Catalog) Questions(ctx context.Context, project string) (_ questions.Se
 	if err != nil {
 		return questions.Set{}, "", err
 	}
+	if last, ok := c.files.Load(key); ok && bytes.Equal(last.(questionFile).src, b) {
+		return last.(questionFile).set.Clone(), info.ETag, nil
+	}
 	s, err := questions.Parse(key, b)
+	if err == nil {
+		c.files.Store(key, questionFile{src: b, set: s.Clone()})
+	}
 	return s, info.ETag, err
+}
+
+// questionFile is a question file and what it says: each query reads the file, which
+// rarely changes.
+type questionFile struct {
+	src []byte
+	set questions.Set
 }
 
 // SaveQuestions writes the set; etag is that of Questions, "" where the file
@@ -231,18 +250,22 @@ func (c *Catalog) Streams(ctx context.Context, project string) (_ []Stream, err 
 }
 
 func (c *Catalog) streams(ctx context.Context, project string, set questions.Set, s Serving) ([]Stream, error) {
-	out := make([]Stream, 0, len(set.Queries))
-	for _, q := range set.Queries {
-		out = append(out, s.Of(q))
-	}
 	adhoc, err := c.Adhocs(ctx, project)
 	if err != nil {
 		return nil, err
 	}
+	return streamsOf(set, s, adhoc), nil
+}
+
+func streamsOf(set questions.Set, s Serving, adhoc []Adhoc) []Stream {
+	out := make([]Stream, 0, len(set.Queries)+len(adhoc))
+	for _, q := range set.Queries {
+		out = append(out, s.Of(q))
+	}
 	for _, a := range adhoc {
 		out = append(out, a.AsStream())
 	}
-	return out, nil
+	return out
 }
 
 func (c *Catalog) adhocKey(project, stream string) string {
@@ -372,24 +395,34 @@ func (c *Catalog) Serving(ctx context.Context, project string) (s Serving, etag 
 // ServingStreams lists the streams that answer: for each question of the file
 // the pointer's stream, else its own; and every ad-hoc stream.
 func (c *Catalog) ServingStreams(ctx context.Context, project string) ([]Stream, error) {
-	set, _, err := c.Questions(ctx, project)
-	if err != nil {
-		return nil, err
+	streams, _, err := c.Answering(ctx, project)
+	return streams, err
+}
+
+// Answering is ServingStreams, and the stream of the synthesis, nil where the question
+// file asks for none. All is read side by side: a query waits for it.
+func (c *Catalog) Answering(ctx context.Context, project string) (streams []Stream, synthesis *Stream, err error) {
+	var set questions.Set
+	var s Serving
+	var adhoc []Adhoc
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { set, _, err = c.Questions(ctx, project); return err })
+	g.Go(func() (err error) { s, _, err = c.Serving(ctx, project); return err })
+	g.Go(func() (err error) { adhoc, err = c.Adhocs(ctx, project); return err })
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
 	}
-	s, _, err := c.Serving(ctx, project)
-	if err != nil {
-		return nil, err
-	}
-	streams, err := c.streams(ctx, project, set, s)
-	if err != nil {
-		return nil, err
-	}
+	streams = streamsOf(set, s, adhoc)
 	for i, st := range streams {
 		if name := s.Serving[st.QueryID]; name != "" {
 			streams[i].Name = name
 		}
 	}
-	return streams, nil
+	if set.Synthesis != nil {
+		up := synthesisOf(set)
+		synthesis = &up
+	}
+	return streams, synthesis, nil
 }
 
 // CaughtUp notes that stream name now answers question id. It is called once

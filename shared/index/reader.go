@@ -13,3 +13,10 @@ type Reader interface {
 	// knows no edges. A passage that is unknown is absent.
 	Read(ctx context.Context, tenant string, passages []memory.SHA) ([]Node, error)
 }
+
+// Preparer is a Graph that keeps rows it read. Prepare reads those of ids, and who replaces
+// them, which a question that is on its way will ask for; what cannot be read is read
+// later. It returns at once where all are kept.
+type Preparer interface {
+	Prepare(ctx context.Context, tenant string, ids []memory.SHA)
+}

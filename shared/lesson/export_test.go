@@ -71,3 +71,13 @@ func Verdict(s string) string {
 	from, to := verdict(s)
 	return s[from:to]
 }
+
+// Judge is how a command ended by its result: unknown, passed, failed, not run,
+// or cleared.
+func Judge(line, text string, isError, exits bool) string {
+	m := NewMiner(MinerOptions{})
+	c := &call{shell: true, line: line, tasks: tasksOf(line)}
+	r := result{text: text, isError: isError, exits: exits, frame: frame(text)}
+	st, _, _ := m.judge(c, r, text[r.frame.from:r.frame.to])
+	return [...]string{"unknown", "passed", "failed", "not run", "cleared"}[st]
+}

@@ -29,6 +29,24 @@ type MinerOptions struct {
 // Miner finds lessons in the turns of transcripts, by rules: a command failed,
 // something was changed, the same command passed.
 //
+//	go test ./...                     exit 1: a_test.go:9: got 1, want 2      a failing run
+//	edit a.go                         - return 1  + return 2                  a deed
+//	go test ./a -run TestA            ok                                      narrower: no pass of the wide one
+//	timeout 60 go test ./... | tail   ok  x/a  0.01s                          covers it: a lesson
+//
+// Which commands are one is told by their shell syntax (mine_shell.go,
+// mine_task.go): wrappers, redirections, filters and noise are taken away, one of the
+// same name with no narrower filter on no fewer targets covers another. How one ended
+// is told by the exit code where it is that of the command, else by what tools print
+// (mine_status.go). What a deed is stands in tables (mine_tables.go): edits and
+// commands that change something; those that may, such as a build, count where nothing
+// else was done; of what nobody can say no lesson is made.
+//
+// Of several failures before one pass each is a lesson, with the deeds between its
+// last run and the next that shows another failure. One that passes with no deed is
+// flaky; where the passing command has other assignments or flags these are the deed.
+// The words are a frame around paths, commands and lines that stood in the transcript.
+//
 // It is a fold over the turns in file order, each of which it looks at once.
 // Of a session that grew it wants the turns from the beginning, those known
 // from before marked: it gives the lessons whose pass is not among them, so
@@ -287,92 +305,6 @@ func (m *Miner) typed(th *thread, t *memory.Turn) {
 		th.did(d)
 	}
 	th.wait("", c)
-}
-
-// commands takes a shell line apart: what can teach, and what it changes.
-func (m *Miner) commands(th *thread, c *call, open bool) {
-	ps := parseShell(c.line)
-	for i := range ps {
-		t := taskOf(&ps[i])
-		if !dull[programOf(t.part.words[0])] {
-			c.tasks = append(c.tasks, t)
-		}
-		e := t.effect()
-		if !open || e == effectNone {
-			continue
-		}
-		d := &deed{pos: th.n, effect: e, task: &t}
-		if e >= effectWeak {
-			q := m.quoter(c.pieces)
-			at := firstLine(q.text)
-			if cited := q.line(RoleChange, min(at, len(q.text)), maxQuote); cited.ok {
-				d.span, d.cited = cited.span, true
-			}
-			d.change = m.done(&t, e, c.cwd)
-			if strings.Contains(c.line, "| xargs ") { // what it was given is half of what it did
-				head, _, _ := strings.Cut(c.line, "\n")
-				d.change.Quote = clip(m.redacted(head), maxQuote)
-			}
-		}
-		c.deeds = append(c.deeds, d)
-	}
-}
-
-// done is the change that a command makes: a file that it writes, or what it
-// was.
-func (m *Miner) done(t *task, e effect, cwd string) Change {
-	p := t.part
-	if len(p.writes) == 0 || e != effectStrong {
-		return Change{Kind: "command", Quote: clip(m.redacted(t.String()), maxQuote)}
-	}
-	c := Change{Kind: string(memory.EditWrite), Path: clip(m.redacted(relative(p.writes[0], cwd)), maxQuote)}
-	if p.input == "" {
-		c.Kind, c.Quote = "command", clip(m.redacted(t.String()+" > "+p.writes[0]), maxQuote)
-		return c
-	}
-	c.Added = strings.Count(strings.TrimSuffix(p.input, "\n"), "\n") + 1
-	masked := strings.TrimSpace(m.redacted(p.input))
-	head, _, _ := strings.Cut(masked, "\n")
-	c.Quote = clip(strings.TrimSpace(head), maxQuote)
-	return c
-}
-
-// edited is the deed of one edit.
-func (m *Miner) edited(th *thread, e *memory.FileEdit, t *memory.Turn) *deed {
-	d := &deed{pos: th.n, effect: effectStrong, change: Change{
-		Kind: string(e.Kind), Path: clip(m.redacted(relative(e.Path, t.Cwd)), maxQuote), Added: e.Added, Removed: e.Removed,
-	}}
-	if isProse(e.Path) {
-		d.effect = effectWeak
-	}
-	if e.Text.Text != "" {
-		q := m.quoter([]memory.Piece{e.Text})
-		if cited := q.cite(RoleChange, e.From, min(e.To, e.From+len(clip(q.text[e.From:], maxQuote)))); cited.ok {
-			d.change.Quote, d.span, d.cited = cited.text, cited.span, true
-		}
-	}
-	return d
-}
-
-// isProse tells files that no build and no test reads.
-func isProse(file string) bool {
-	file = strings.ToLower(file)
-	for _, ext := range []string{".md", ".mdx", ".rst", ".adoc"} {
-		if strings.HasSuffix(file, ext) {
-			return !strings.Contains(file, "testdata") && !strings.Contains(file, "fixture")
-		}
-	}
-	return false
-}
-
-// relative is a path from the folder that the work is done in.
-func relative(file, cwd string) string {
-	if cwd != "" {
-		if rest, ok := strings.CutPrefix(file, strings.TrimRight(cwd, "/\\")); ok && rest != "" && (rest[0] == '/' || rest[0] == '\\') {
-			return rest[1:]
-		}
-	}
-	return file
 }
 
 func (m *Miner) redacted(s string) string {

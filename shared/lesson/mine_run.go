@@ -112,13 +112,16 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 	good := code == "0" || code == "" && r.exits && !r.isError
 	switch {
 	case bad && !(cut && masked) && !(looked && noOutput(body)):
+		if nothingToDo(body) {
+			return unknown, sig, false
+		}
 		sig, told = m.sign(c, body)
 		return failed, sig, told
 	case good && !masked:
 		return passed, sig, false
 	}
 	// The exit code is another's, or there is none: the text has to tell.
-	fails := failLine.MatchString(body[max(0, len(body)-maxTail):])
+	fails := failLine.MatchString(plainLines(body[max(0, len(body)-maxTail):]))
 	succeeds := !short && lastMatch(body) >= 0
 	switch {
 	case noOutput(body):
@@ -129,7 +132,7 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 			return passed, sig, false
 		}
 		return unknown, sig, false
-	case succeeds && !fails && !cut:
+	case (succeeds || !short && endsWithBanner(body)) && !fails && !cut:
 		return passed, sig, false
 	}
 	if sig, told = m.sign(c, body); told && sig.Confidence >= sure && (fails || !succeeds) {
@@ -161,8 +164,9 @@ func allSilent(tasks []task) bool {
 	return len(tasks) > 0
 }
 
-// sign recognises the failure. The tool is found in the log, as it is for one
-// without a command; only where that does not tell the command's program helps.
+// sign recognises the failure. The tool is found in the log, so that the log
+// alone finds the lesson again; only where that does not tell the command's program
+// helps.
 func (m *Miner) sign(c *call, body string) (signature.Result, bool) {
 	if strings.TrimSpace(body) == "" {
 		return signature.Result{}, false
@@ -172,13 +176,13 @@ func (m *Miner) sign(c *call, body string) (signature.Result, bool) {
 	if err != nil {
 		return signature.Result{}, false
 	}
-	if r.Confidence < sure {
+	if !Usable(&r) {
 		for i := range c.tasks {
 			tool := toolOf(&c.tasks[i])
 			if tool == "" {
 				continue
 			}
-			if s, err := signature.Extract(signature.FromBytes([]byte(body)), signature.Options{Redactor: m.opt.Redactor, Tool: tool}); err == nil && s.Confidence >= sure {
+			if s, err := signature.Extract(signature.FromBytes([]byte(body)), signature.Options{Redactor: m.opt.Redactor, Tool: tool}); err == nil && Usable(&s) {
 				r = s
 				break
 			}
@@ -379,7 +383,7 @@ func lastMatch(body string) int {
 		off = strings.LastIndexByte(body[:off], '\n')
 		off = max(off, 0)
 	}
-	all := successLine.FindAllStringIndex(body[off:], -1)
+	all := successLine.FindAllStringIndex(plainLines(body[off:]), -1)
 	if len(all) == 0 {
 		return -1
 	}

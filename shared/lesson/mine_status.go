@@ -37,6 +37,8 @@ var (
 // Frame lines of harnesses, that are no output.
 var frameHeads = []string{"Wall time:", "Chunk ID:", "Original token count:", "Total output lines:", "Output:", "Command:", "Directory:", "Stdout:"}
 
+var frameTails = []string{"Signal:", "Background PIDs:", "Process Group PGID:", "Error: (none)", "Shell cwd was reset to ", "<shell_metadata>", "<bash_metadata>"}
+
 const maxFrameLines = 10
 
 // framed is a result without what its harness wrote around it.
@@ -56,7 +58,7 @@ func frame(text string) framed {
 			f.from = end
 			continue
 		}
-		if !isFrame(trim) {
+		if !hasPrefix(trim, frameHeads) {
 			break
 		}
 		if label, rest, ok := strings.Cut(trim, ": "); ok && (label == "Stdout" || label == "Output") && rest != "(empty)" {
@@ -72,7 +74,7 @@ func frame(text string) framed {
 		start := strings.LastIndexByte(strings.TrimRight(text[f.from:f.to], "\n\r \t"), '\n') + 1 + f.from
 		line := strings.TrimSpace(text[start:f.to])
 		m := tailExit.FindStringSubmatch(line)
-		if m == nil && !strings.HasPrefix(line, "Signal:") && !strings.HasPrefix(line, "Background PIDs:") && !strings.HasPrefix(line, "Process Group PGID:") && !strings.HasPrefix(line, "Error: (none)") {
+		if m == nil && !hasPrefix(line, frameTails) {
 			break
 		}
 		if m != nil && f.code == "" {
@@ -87,14 +89,26 @@ func frame(text string) framed {
 	return f
 }
 
-func isFrame(line string) bool {
-	for _, h := range frameHeads {
-		if strings.HasPrefix(line, h) {
+func hasPrefix(s string, of []string) bool {
+	for _, h := range of {
+		if strings.HasPrefix(s, h) {
 			return true
 		}
 	}
 	return false
 }
+
+// plainLines is a text without colours and carriage returns at line ends; blanks
+// stand in their places, so that offsets stay.
+func plainLines(s string) string {
+	if !strings.ContainsAny(s, "\x1b\r") {
+		return s
+	}
+	s = strings.ReplaceAll(s, "\r\n", " \n")
+	return colour.ReplaceAllStringFunc(s, func(x string) string { return strings.Repeat(" ", len(x)) })
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 func lineAt(s string, from int) (line string, end int) {
 	if k := strings.IndexByte(s[from:], '\n'); k >= 0 {
@@ -106,10 +120,8 @@ func lineAt(s string, from int) (line string, end int) {
 // refusedOrRunning tells results of commands that did not run to their end.
 func refusedOrRunning(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
-	for _, h := range notRunHeads {
-		if strings.HasPrefix(text, h) {
-			return true
-		}
+	if hasPrefix(text, notRunHeads) {
+		return true
 	}
 	tail := text[max(0, len(text)-200):]
 	return strings.Contains(tail, "[Request interrupted by user") || strings.Contains(tail, "Command aborted") || strings.HasPrefix(strings.TrimSpace(lastLine(tail)), "Command timed out after")
@@ -120,17 +132,88 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// successLine tells that a tool passed, where its exit code is not to be had.
-// Each is what the tool prints and does not print when it fails, or failLine
-// contradicts it.
-var successLine = regexp.MustCompile(`(?m)(?:^ok  ?\t|^\s*ok +[\w./-]+/|^PASS$|\b[1-9]\d* pass(?:ed|ing)\b|^0 issues|\b0 errors\b|\b[Nn]o (?:issues|errors|problems) found|BUILD SUCCESS|^test result: ok|^OK \(|^OK$|^\s*Finished .*(?:profile|target)|[Cc]ompiled successfully|✓ built in|[Bb]uilt in \d|All (?:tests|checks|files|matched files)\b.* (?:pass|use|format)|All checks passed|[Ss]uccessfully (?:built|tagged|installed|compiled|deployed)|Success: no issues|Build succeeded|up to date|Passed!|\badded \d+ packages|found 0 vulnerabilities|Checked \d+ files? .*No fixes|Done in \d)`)
+// Lines by which tools say that they passed, where the exit code is not to be
+// had. Each is printed at the end, and not when the tool fails, or a line of
+// failLine contradicts it.
+var successLine = alternatives(
+	`^ok  ?\t`, `^ok +[\w./-]+/`, `^PASS$`, `^OK \(`, `^OK$`, `^test result: ok`, // go, phpunit, unittest, cargo
+	`\b[1-9]\d* pass(?:ed|ing)\b`, `\b0 failures\b`, `\b0 failed\b`, `^[#ℹ] fail 0$`, `\b100% tests passed`, `Passed!`, // pytest, jest, mocha, rspec, node, ctest, dotnet
+	`All (?:\d+ )?(?:tests|checks|files|matched files)\b.* (?:pass|use|format)`, `All checks passed`, `Success: no issues`, `\b\d+ files? (?:would be )?left unchanged`,
+	`^0 issues`, `\b0 errors\b`, `\b0 Error\(s\)`, `\b[Nn]o (?:issues|errors|problems|lint errors) found`, `Checked \d+ files? .*No fixes`,
+	`BUILD SUCCESS`, `Build succeeded`, `Finished .*(?:profile|target)`, `[Cc]ompiled (?:successfully|with warnings)`, `\b[Bb]uilt in \d`, `Done in \d`,
+	`[Ss]uccessfully (?:built|tagged|installed|compiled|deployed|rebased|uninstalled)`, `naming to \S+(?: \S+)? done$`,
+	`\badded \d+ packages?`, `\bup to date\b`, `found 0 vulnerabilities`, `Already up[ -]to[ -]date`, `Everything up-to-date`,
+	`Apply complete!`, `No changes\. (?:Your )?[Ii]nfrastructure`, `Success! The configuration is valid`, `Initialized? complete|successfully initialized`,
+	`\b[Ee][Xx][Ii][Tt](?: code)?[:=] ?0$`,
+)
+
+// alternatives is one expression over the lines of a text.
+func alternatives(of ...string) *regexp.Regexp {
+	for i, x := range of {
+		if rest, ok := strings.CutPrefix(x, "^"); ok {
+			x = `^[ \t]*` + rest
+		}
+		if rest, ok := strings.CutSuffix(x, "$"); ok {
+			x = rest + `[ \t]*$`
+		}
+		of[i] = x
+	}
+	return regexp.MustCompile(`(?m)(?:` + strings.Join(of, "|") + `)`)
+}
 
 // failLine tells that something failed, whatever else the output says: what
 // tools print once, at the end, and never when they pass.
-var failLine = regexp.MustCompile(`(?m)(?:^\s*--- FAIL|^FAIL\b|^\s*FAIL\s|ERROR task failed|\b[1-9]\d* (?:failed|failing|errors?|failures?|problems?)\b|BUILD FAIL|^test result: FAILED|^FAILED\b|^error(?:\[E\d|: could not compile)|npm (?:ERR!|error)|ELIFECYCLE|panic:|make(?:\[\d+\])?: \*\*\* |[Ff]ailed to compile|Build failed|Command failed|error TS\d+|✖ \d|Tests? Failed|^fatal:)`)
+var failLine = alternatives(
+	`^--- FAIL`, `^FAIL\b`, `^FAILED\b`, `^test result: FAILED`, `ERROR task failed`, `BUILD FAIL`, `Build failed`, `Build FAILED`,
+	`\b[1-9]\d* (?:failed|failing|errors?|failures?|problems?)\b`, `\b[1-9]\d* Error\(s\)`, `^[#ℹ] fail [1-9]`, `Tests? Failed`, `Failed!`,
+	`^error(?:\[E\d|: could not compile)`, `error TS\d+`, `^fatal:`, `panic:`, `^make(?:\[\d+\])?: \*\*\* `, `^ninja: build stopped`,
+	`npm (?:ERR!|error)`, `ELIFECYCLE`, `[Ff]ailed to compile`, `Command failed`, `✖ [1-9]`, `^ERROR: failed to (?:solve|build)`, `^FAILURE: `,
+	`^Segmentation fault`, `^Killed$`, `command not found$`,
+)
+
+// noFailure are what commands say that had nothing to do.
+var noFailure = []string{"nothing to commit", "no changes added to commit", "nothing added to commit", "Everything up-to-date", "no test files to run"}
+
+// nothingToDo tells a command that exits with an error and did not fail.
+func nothingToDo(body string) bool {
+	tail := body[max(0, len(body)-512):]
+	for _, s := range noFailure {
+		if strings.Contains(tail, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsWithBanner says that an output ends with the line by which a script
+// runner names the command that it runs, and that the command then said nothing, as
+// it does when it passes.
+func endsWithBanner(body string) bool {
+	for range 8 {
+		line := strings.TrimSpace(lastLine(body))
+		switch {
+		case line == "Waiting for the debugger to disconnect..." || line == "Debugger attached.":
+			body = strings.TrimRight(body, " \t\r\n")
+			body = body[:len(body)-len(lastLine(body))]
+			continue
+		case strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "$ "):
+			ps := parseShell(line[2:])
+			if len(ps) == 0 {
+				return false
+			}
+			t := taskOf(&ps[len(ps)-1])
+			return allSilent([]task{t})
+		}
+		return false
+	}
+	return false
+}
 
 // saidExit is the exit code that the agent had its shell print at the end.
 func saidExit(text string) (code string, ok bool) {
+	if line := strings.TrimSpace(lastLine(text)); line != "" && len(line) <= 3 && strings.Trim(line, "0123456789") == "" {
+		return line, true
+	}
 	for range 3 {
 		line := lastLine(text)
 		if m := echoExit.FindStringSubmatch(line); m != nil {

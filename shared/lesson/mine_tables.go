@@ -95,6 +95,7 @@ var effects = map[string]effect{
 	"unzip": effectStrong, "tar": effectWeak, "dos2unix": effectStrong, "truncate": effectStrong, "install": effectStrong,
 	"kill": effectStrong, "pkill": effectStrong, "killall": effectStrong, "fuser": effectWeak, "systemctl": effectStrong,
 	"service": effectStrong, "launchctl": effectStrong, "ssh-add": effectStrong, "ssh-keygen": effectStrong,
+	"open": effectWeak, // an application, on a Mac
 	"wget": effectWeak, "envsubst": effectWeak,
 	"createdb": effectStrong, "dropdb": effectStrong, "psql": effectStrong, "mysql": effectStrong, "sqlite3": effectStrong,
 	"redis-server": effectStrong, "redis-cli": effectStrong, "alembic": effectStrong, "rustup": effectStrong, "nvm": effectStrong, "fnm": effectStrong,

@@ -60,6 +60,16 @@ type Set struct {
 	src []byte // the file as it was read, for Marshal
 }
 
+// Clone is a set that shares nothing that a caller may change.
+func (s Set) Clone() Set {
+	s.Sources, s.Queries = slices.Clone(s.Sources), slices.Clone(s.Queries)
+	if s.Synthesis != nil {
+		q := *s.Synthesis
+		s.Synthesis = &q
+	}
+	return s
+}
+
 // Query is one standing question.
 type Query struct {
 	ID       string

@@ -55,38 +55,53 @@ func (o *Options) weights() (dense, lexical float64) {
 // was found, not by min-max: with that, one weak hit alone gets full marks, the
 // last hit none, and a worse hit more raises all others.
 func Fuse(dense, lexical []Scored, opt Options) []Fused {
-	wd, wl := opt.weights()
-	byID := opt.found(dense, lexical)
-	for _, f := range byID {
-		f.Score = opt.score(f, wd, wl)
-	}
-	depth := succeed(byID, opt.Superseded, opt.amended(byID), wd, wl)
-	out := make([]Fused, 0, len(byID))
-	for _, f := range byID {
-		f.Reason = reason(f, &opt)
-		out = append(out, *f)
-	}
-	slices.SortFunc(out, func(a, b Fused) int {
+	return Find(dense, lexical, &opt).Fuse(&opt)
+}
+
+// Fuse ranks what was found, with its replacements. It is called once.
+func (in *Found) Fuse(opt *Options) []Fused {
+	byID := in.byID
+	depth := succeed(byID, opt.Superseded, opt.amended(byID), in.dense, in.lexical)
+	sorted := slices.SortedFunc(maps.Values(byID), func(a, b *Fused) int {
+		if a.Score != b.Score {
+			return cmp.Compare(b.Score, a.Score)
+		}
 		return cmp.Or(
-			cmp.Compare(b.Score, a.Score),
 			cmp.Compare(depth[a.ID], depth[b.ID]), // equal by succession: the newer first
 			cmp.Compare(b.Dense, a.Dense),
 			cmp.Compare(a.ID, b.ID))
 	})
-	if opt.Limit > 0 && len(out) > opt.Limit {
-		out = out[:opt.Limit]
+	if opt.Limit > 0 && len(sorted) > opt.Limit {
+		sorted = sorted[:opt.Limit]
+	}
+	out := make([]Fused, len(sorted))
+	for i, f := range sorted {
+		out[i] = *f
 	}
 	return out
 }
 
-// Survivors are the ids that Fuse ranks before replacements join them, in its order by
-// score: only their rows need be read.
-func Survivors(dense, lexical []Scored, opt Options) []memory.SHA {
-	byID := opt.found(dense, lexical)
-	wd, wl := opt.weights()
-	score := func(id memory.SHA) float64 { return opt.score(byID[id], wd, wl) }
-	ids := slices.Collect(maps.Keys(byID))
-	slices.SortFunc(ids, func(a, b memory.SHA) int { return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(a, b)) })
+// Explain writes the reasons of what Fuse ranked by the same options. It stands apart, as
+// a hundred are ranked and ten are shown.
+func Explain(fused []Fused, opt *Options) {
+	for i := range fused {
+		fused[i].Reason = reason(&fused[i], opt)
+	}
+}
+
+// IDs are what Fuse ranks before replacements join it, in its order by score: only their
+// rows need be read.
+func (in *Found) IDs() []memory.SHA {
+	sorted := slices.SortedFunc(maps.Values(in.byID), func(a, b *Fused) int {
+		if a.Score != b.Score {
+			return cmp.Compare(b.Score, a.Score)
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
+	ids := make([]memory.SHA, len(sorted))
+	for i, f := range sorted {
+		ids[i] = f.ID
+	}
 	return ids
 }
 
@@ -98,40 +113,61 @@ func (o *Options) score(f *Fused, wd, wl float64) float64 {
 	return wd*f.Dense + wl*f.Lexical
 }
 
-// found is what the legs found and the floor lets through, by id.
-func (opt *Options) found(dense, lexical []Scored) map[memory.SHA]*Fused {
+// Found is what the legs found and the floor lets through.
+type Found struct {
+	byID           map[memory.SHA]*Fused
+	dense, lexical float64 // weights
+}
+
+// Find scores what the legs found, by opt as far as it does not speak of replacements.
+func Find(dense, lexical []Scored, opt *Options) *Found {
 	wd, wl := opt.weights()
-	byID := map[memory.SHA]*Fused{}
+	all := make([]Fused, 0, len(dense)+len(lexical)) // never grows: byID points into it
+	byID := make(map[memory.SHA]*Fused, cap(all))
 	entry := func(id memory.SHA) *Fused {
 		f := byID[id]
 		if f == nil {
-			f = &Fused{ID: id, DenseWeight: wd, LexicalWeight: wl}
+			all = append(all, Fused{ID: id, DenseWeight: wd, LexicalWeight: wl})
+			f = &all[len(all)-1]
 			byID[id] = f
 		}
 		return f
 	}
 	if !opt.DenseFailed && !opt.LexicalOnly {
-		for i, s := range ordered(dense) {
+		rank := 0
+		for _, s := range ordered(dense) {
 			f := entry(s.ID)
-			f.Cosine, f.Dense, f.DenseRank = s.Score, clamp(s.Score), i+1
+			if f.DenseRank > 0 { // again, and no better
+				continue
+			}
+			rank++
+			f.Cosine, f.Dense, f.DenseRank = s.Score, clamp(s.Score), rank
 		}
 	}
 	if !opt.LexicalFailed && !opt.DenseOnly {
 		hits := ordered(lexical)
-		for i, s := range hits {
+		rank := 0
+		for _, s := range hits {
 			f := entry(s.ID)
+			if f.LexicalRank > 0 {
+				continue
+			}
+			rank++
 			bound := s.Max
 			if !(bound > 0) || math.IsInf(bound, 1) {
 				bound = hits[0].Score
 			}
-			f.BM25, f.IDFShare, f.LexicalRank = s.Score, clamp(s.IDFShare), i+1
+			f.BM25, f.IDFShare, f.LexicalRank = s.Score, clamp(s.IDFShare), rank
 			if bound > 0 {
 				f.Lexical = clamp(s.Score / bound)
 			}
 		}
 	}
 	opt.floor(byID)
-	return byID
+	for _, f := range byID {
+		f.Score = opt.score(f, wd, wl)
+	}
+	return &Found{byID: byID, dense: wd, lexical: wl}
 }
 
 // Dropped counts the scores of a leg that are not finite and were left out.
@@ -147,24 +183,18 @@ func Dropped(leg []Scored) int {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// ordered is a leg's ranking: finite scores, best first, each id once.
+// ordered is a leg's ranking: finite scores, best first. An index gives its hits so.
 func ordered(leg []Scored) []Scored {
-	out := make([]Scored, 0, len(leg))
-	for _, s := range leg {
-		if finite(s.Score) {
-			out = append(out, s)
-		}
-	}
-	slices.SortFunc(out, func(a, b Scored) int {
+	better := func(a, b Scored) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID),
 			cmp.Compare(b.IDFShare, a.IDFShare), cmp.Compare(b.Max, a.Max))
-	})
-	seen := make(map[memory.SHA]bool, len(out))
-	return slices.DeleteFunc(out, func(s Scored) bool {
-		again := seen[s.ID]
-		seen[s.ID] = true
-		return again
-	})
+	}
+	if Dropped(leg) == 0 && slices.IsSortedFunc(leg, better) {
+		return leg
+	}
+	out := slices.DeleteFunc(slices.Clone(leg), func(s Scored) bool { return !finite(s.Score) })
+	slices.SortFunc(out, better)
+	return out
 }
 
 // clamp puts x into [0,1]. A cosine below 0 says no more than 0 does: not alike.
@@ -237,8 +267,14 @@ func succeed(byID map[memory.SHA]*Fused, superseded, amended map[memory.SHA][]me
 		return depth
 	}
 	replaces := map[memory.SHA][]memory.SHA{} // found nodes by their replacement
-	todo := slices.Sorted(maps.Keys(byID))
-	seen := map[memory.SHA]bool{}
+	var todo []memory.SHA
+	for id := range byID {
+		if len(superseded[id])+len(amended[id]) > 0 {
+			todo = append(todo, id)
+		}
+	}
+	slices.Sort(todo)
+	seen := map[memory.SHA]bool{} // all that replace or are replaced
 	for len(todo) > 0 {
 		old := todo[0]
 		todo = todo[1:]
@@ -272,12 +308,12 @@ func succeed(byID map[memory.SHA]*Fused, superseded, amended map[memory.SHA][]me
 		slices.Sort(olds)
 	}
 	// Both walks end on a ring, which Graph.Superseded never gives.
-	own := map[memory.SHA]float64{}
-	for id, f := range byID {
-		own[id] = f.Score
+	own := make(map[memory.SHA]float64, len(seen))
+	for id := range seen {
+		own[id] = byID[id].Score
 	}
 	up := &chain{byID: byID, depth: depth, above: map[memory.SHA]bool{}}
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
+	for _, id := range slices.Sorted(maps.Keys(seen)) {
 		f := byID[id]
 		slices.Sort(f.SupersededBy)
 		slices.Sort(f.AmendedBy)

@@ -166,6 +166,7 @@ func TestSuperseded(t *testing.T) {
 	if got[0].Replaces != "old" || len(got[0].SupersededBy) > 0 || !slices.Equal(got[1].SupersededBy, []memory.SHA{"new"}) {
 		t.Errorf("marks: %+v", got)
 	}
+	rank.Explain(got, &rank.Options{})
 	for i, words := range []string{"replaces old", "replaced by new"} {
 		if !strings.Contains(got[i].Reason, words) {
 			t.Errorf("reason %q does not say %q", got[i].Reason, words)
@@ -177,7 +178,9 @@ func TestReason(t *testing.T) {
 	t.Parallel()
 	lexical := leg("both", 5.0, "words", 4.0)
 	lexical[0].IDFShare, lexical[1].IDFShare = .75, .5
-	for _, f := range rank.Fuse(leg("both", .82, "meaning", .7), lexical, brief) {
+	fused := rank.Fuse(leg("both", .82, "meaning", .7), lexical, brief)
+	rank.Explain(fused, &brief)
+	for _, f := range fused {
 		want := map[memory.SHA]string{
 			"both":    "near in meaning (cosine 0.82) and in words (75 % of what the question's rarer words weigh)",
 			"meaning": "near in meaning alone (cosine 0.70)",
@@ -187,7 +190,9 @@ func TestReason(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", f.ID, f.Reason, want)
 		}
 	}
-	got := rank.Fuse(nil, lexical, rank.Options{DenseFailed: true})
+	failed := rank.Options{DenseFailed: true}
+	got := rank.Fuse(nil, lexical, failed)
+	rank.Explain(got, &failed)
 	if !strings.HasSuffix(got[0].Reason, "; the search by meaning failed") {
 		t.Errorf("degraded: %q", got[0].Reason)
 	}

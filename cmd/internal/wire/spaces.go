@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/llm"
@@ -23,6 +26,7 @@ import (
 // configuration has them now.
 type spaces struct {
 	store  *space.Store
+	bucket *catalog.Catalog
 	log    *eventlog.Log
 	count  func(string) int
 	logger *slog.Logger
@@ -47,7 +51,7 @@ type openedSpace struct {
 
 // newSpaces are those of a process whose models are servers; asks says that it calls them.
 func (p *parts) newSpaces(cfg models.Config, getenv func(string) string, asks bool, only func(models.Config) models.Config) *spaces {
-	s := &spaces{log: p.log, count: p.count, logger: p.logger, cfg: cfg, cur: p.models, asks: asks, opened: map[string]*openedSpace{}}
+	s := &spaces{bucket: p.catalog, log: p.log, count: p.count, logger: p.logger, cfg: cfg, cur: p.models, asks: asks, opened: map[string]*openedSpace{}}
 	s.store = space.NewStore(p.log, s.first, nil)
 	if getenv != nil && getenv("MNEME_MODELS") != "" {
 		s.read = func() (models.Config, error) { return ModelsFromEnv(getenv) }
@@ -71,7 +75,11 @@ func (s *spaces) first(ctx context.Context) (space.Entry, error) {
 	s.mu.Lock()
 	cfg := s.cfg
 	s.mu.Unlock()
-	names := append([]string{cfg.Wanted()}, cfg.Embeddings()...)
+	asked, err := s.bucket.SpaceWish(ctx)
+	if err != nil {
+		return space.Entry{}, err
+	}
+	names := append([]string{cmp.Or(asked.Embed, cfg.Wanted())}, cfg.Embeddings()...)
 	entries := make([]space.Entry, 0, len(names))
 	for _, n := range names {
 		e, err := s.named(cfg, n)
@@ -157,13 +165,23 @@ func (s *spaces) Find(ctx context.Context, name string) (space.Entry, error) {
 	return s.named(cfg, name)
 }
 
-// Wish is the space that the configuration asks for.
+// Wish is the space that is asked for: by the bucket, else by the configuration.
 func (s *spaces) Wish(ctx context.Context) (space.Entry, error) {
 	cfg, err := s.config(ctx)
 	if err != nil {
 		return space.Entry{}, err
 	}
-	return s.named(cfg, cfg.Wanted())
+	asked, err := s.bucket.SpaceWish(ctx)
+	if err != nil {
+		return space.Entry{}, err
+	}
+	return s.named(cfg, cmp.Or(asked.Embed, cfg.Wanted()))
+}
+
+// Kept is embed.Spaces.
+func (s *spaces) Kept(ctx context.Context) (time.Duration, error) {
+	asked, err := s.bucket.SpaceWish(ctx)
+	return asked.Retention, err
 }
 
 // Names lists what Find knows.

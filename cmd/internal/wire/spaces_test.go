@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-ai/mneme/cmd/internal/wire"
 	"github.com/mneme-ai/mneme/functions/embed"
 	"github.com/mneme-ai/mneme/shared/llm/llmtest"
+	"github.com/mneme-ai/mneme/shared/memory"
 )
 
 // TestEmbedFileChanges: another `embed` in the watched file fills its space while the
@@ -99,4 +100,15 @@ func TestEmbedFileChanges(t *testing.T) {
 	write("static-256")
 	u = begin()
 	serves(u, "static-256")
+	// The object in the bucket goes before the file, and one that cannot be used changes nothing.
+	for _, step := range []struct{ file, serves string }{{"embed: static-128\n", "static-128"}, {"embed: no-such-model\n", "static-128"}, {"embed: 7 8\nurl: x\n", "static-128"}, {"embed: words\nretention: 1h\n", "words"}} {
+		object := filepath.Join(dir, "buckets", wire.LogBucket, "config", memory.LocalTenant, "spaces.yaml")
+		if err := os.MkdirAll(filepath.Dir(object), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(object, []byte(step.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		serves(u, step.serves)
+	}
 }

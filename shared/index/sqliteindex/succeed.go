@@ -69,10 +69,10 @@ func (c *rowCache) put(gen uint64, rows map[memory.SHA]cachedRow) {
 func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA, steps int) (nodes []index.Node, err error) {
 	defer fault.Wrap(&err, "sqliteindex.Succession(%s, %d)", tenant, len(ids))
 	defer ix.using()()
-	found := map[memory.SHA]cachedRow{}
+	found := make(map[memory.SHA]cachedRow, 2*len(ids))
 	next := slices.Compact(slices.Sorted(slices.Values(ids)))
 	for step := 0; len(next) > 0; step++ {
-		if err := ix.rowsOf(ctx, tenant, next, found); err != nil {
+		if err := ix.rowsOf(ctx, tenant, next, steps-step, found); err != nil {
 			return nil, err
 		}
 		if step == steps {
@@ -89,6 +89,7 @@ func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA
 		slices.Sort(later)
 		next = slices.Compact(later)
 	}
+	nodes = make([]index.Node, 0, len(found))
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		if n := found[id].node; n != nil {
 			nodes = append(nodes, *n)
@@ -97,8 +98,14 @@ func (ix *Index) Succession(ctx context.Context, tenant string, ids []memory.SHA
 	return nodes, nil
 }
 
-// rowsOf reads ids into found.
-func (ix *Index) rowsOf(ctx context.Context, tenant string, ids []memory.SHA, found map[memory.SHA]cachedRow) error {
+// Prepare implements index.Preparer.
+func (ix *Index) Prepare(ctx context.Context, tenant string, ids []memory.SHA) {
+	defer ix.using()()
+	_ = ix.rowsOf(ctx, tenant, ids, 1, make(map[memory.SHA]cachedRow, len(ids))) // Succession reports what it cannot read
+}
+
+// rowsOf reads ids into found, and what replaces those that are not kept, over so many steps.
+func (ix *Index) rowsOf(ctx context.Context, tenant string, ids []memory.SHA, steps int, found map[memory.SHA]cachedRow) error {
 	missing, gen := ix.cache.get(tenant, ids, found)
 	if len(missing) == 0 {
 		return nil
@@ -112,21 +119,27 @@ func (ix *Index) rowsOf(ctx context.Context, tenant string, ids []memory.SHA, fo
 	for _, id := range missing {
 		read[id] = cachedRow{}
 	}
-	err = each(ctx, tx, `SELECT parent, child FROM edge WHERE +tenant = ? AND kind = 1 AND parent IN (SELECT unhex(value) FROM json_each(?)) ORDER BY parent, child`,
-		[]any{tenant, idSet(missing)}, func(rows *sql.Rows) error {
+	err = each(ctx, tx, `WITH RECURSIVE later(id, n) AS (
+			SELECT unhex(value), 0 FROM json_each(?2)
+			UNION
+			SELECT e.child, n + 1 FROM later JOIN edge e ON e.parent = later.id AND e.kind = 1 WHERE +e.tenant = ?1 AND n < ?3)
+		SELECT DISTINCT later.id, e.child FROM later LEFT JOIN edge e ON e.parent = later.id AND e.kind = 1 AND +e.tenant = ?1 ORDER BY later.id, e.child`,
+		[]any{tenant, idSet(missing), steps}, func(rows *sql.Rows) error {
 			var of, by []byte
 			if err := rows.Scan(&of, &by); err != nil {
 				return err
 			}
 			r := read[sha(of)]
-			r.by = append(r.by, sha(by))
+			if by != nil {
+				r.by = append(r.by, sha(by))
+			}
 			read[sha(of)] = r
 			return nil
 		})
 	if err != nil {
 		return err
 	}
-	nodes, err := nodesIn(ctx, tx, tenant, missing)
+	nodes, err := nodesIn(ctx, tx, tenant, slices.Sorted(maps.Keys(read)))
 	if err != nil {
 		return err
 	}
