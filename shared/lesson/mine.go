@@ -84,7 +84,7 @@ type thread struct {
 	last    *call    // the newest call without an id
 	fails   []*run
 	changes []*deed
-	lost    int // position up to which changes were let go
+	lost    int      // position up to which changes were let go
 	waiting []Lesson // passed; the assistant may yet say something of it
 	session string
 }

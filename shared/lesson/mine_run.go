@@ -65,8 +65,9 @@ func (m *Miner) ended(th *thread, c *call, t *memory.Turn, r result, known bool)
 			return
 		}
 		// What stood before the part that failed was done.
+		blame := blamed(c.tasks, &sig, told)
 		for _, d := range c.deeds {
-			d.undone = d.undone || d.task != nil && !before(d.task, c.tasks)
+			d.undone = d.undone || d.task != nil && (!before(d.task, c.tasks) || len(blame) == 1 && d.task.covers(&blame[0]))
 		}
 		m.failed(th, c, r, body, sig, told)
 	case passed, cleared:
