@@ -33,7 +33,7 @@ type FnConfig struct {
 	AccessKey Secret // MNEME_S3_ACCESS_KEY
 	SecretKey Secret // MNEME_S3_SECRET_KEY
 	Region    string // MNEME_S3_REGION
-	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time; lessons are looked up where it is set
+	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time; lessons are looked up where it or MNEME_PG is set
 	PG        Secret // MNEME_PG, a database URL: the graph stands there and not in IndexDir
 	OS        Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: so does the lexical index
 	OSAuth    string // MNEME_OS_AUTH: service, or caller: each caller's own JWT decides what query sees there
@@ -174,8 +174,8 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 			return nil, nothing, err
 		}
 	}
-	if cfg.IndexDir != "" && (cfg.Name == "project" || cfg.Name == "query" || cfg.Name == "sig") {
-		if p.lessons, err = openLessons(ctx, cfg.IndexDir, p.logger); err != nil {
+	if (cfg.IndexDir != "" || cfg.PG != "") && (cfg.Name == "project" || cfg.Name == "query" || cfg.Name == "sig") {
+		if p.lessons, err = openLessons(ctx, cfg.IndexDir, cfg.PG, p.logger); err != nil {
 			if p.graph != nil {
 				err = errors.Join(err, p.graph.Close(), p.lexical.Close())
 			}

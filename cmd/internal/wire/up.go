@@ -209,8 +209,7 @@ func (u *Up) open(ctx context.Context) error {
 		return err
 	}
 	u.closers = append(u.closers, p.graph.Close, p.lexical.Close)
-	// Lessons stand in the folder, wherever the other indexes do.
-	if p.lessons, err = openLessons(ctx, filepath.Join(u.cfg.Dir, "index"), u.cfg.Logger); err != nil {
+	if p.lessons, err = openLessons(ctx, filepath.Join(u.cfg.Dir, "index"), u.cfg.PG, u.cfg.Logger); err != nil {
 		return err
 	}
 	u.closers = append(u.closers, p.lessons.Close)

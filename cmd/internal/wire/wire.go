@@ -42,6 +42,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/static"
 	"github.com/mneme-ai/mneme/shared/lookup"
+	"github.com/mneme-ai/mneme/shared/lookup/pglookup"
 	"github.com/mneme-ai/mneme/shared/lookup/sqlitelookup"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
@@ -311,9 +312,16 @@ func openSQLite(ctx context.Context, path string, logger *slog.Logger) (index.Gr
 	return g, nil
 }
 
-// openLessons opens the index of lessons under dir. One that can not be used is dropped: the
-// sweep fills it again from the log.
-func openLessons(ctx context.Context, dir string, logger *slog.Logger) (lookup.Index, error) {
+// openLessons opens the index of lessons: in the database where one is named, else under
+// dir. An embedded one that can not be used is dropped: the sweep fills it again from the log.
+func openLessons(ctx context.Context, dir string, pg Secret, logger *slog.Logger) (lookup.Index, error) {
+	if pg.Reveal() != "" {
+		l, err := pglookup.Open(ctx, pglookup.Config{URL: pg.Reveal()})
+		if err != nil {
+			return nil, err // a nil *Index is no nil lookup.Index
+		}
+		return l, nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fault.As(fault.Unavailable, err)
 	}

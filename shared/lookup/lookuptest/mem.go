@@ -7,8 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/mneme-ai/mneme/shared/lookup"
@@ -173,27 +171,28 @@ func (m *Mem) Projects(_ context.Context, tenant string) (out []string, err erro
 func (m *Mem) Hash(_ context.Context, tenant string) (memory.SHA, int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var lines []string
-	var n int64
-	for s, sh := range m.scopes {
-		if s.Tenant != tenant {
-			continue
-		}
-		for _, k := range slices.Sorted(maps.Keys(sh.rows)) {
-			r := sh.rows[k]
-			n++
-			line := s.Project + " row " + string(k) + " " + strconv.FormatInt(r.At.UnixMilli(), 10) + " " + strconv.Quote(string(r.Body))
-			for _, h := range r.Hashes {
-				line += " " + strconv.Itoa(int(h.Kind)) + string(h.SHA)
-			}
-			lines = append(lines, line)
-		}
-		for k, o := range sh.outcomes {
-			lines = append(lines, s.Project+" outcome "+string(k)+" "+string(o.Lesson)+" "+o.Use+" "+strconv.FormatBool(o.Worked))
+	var h lookup.Hasher
+	var projects []string
+	for s := range m.scopes {
+		if s.Tenant == tenant {
+			projects = append(projects, s.Project)
 		}
 	}
-	slices.Sort(lines)
-	return memory.SumString(strings.Join(lines, "\n")), n, nil
+	slices.Sort(projects)
+	for _, p := range projects {
+		sh := m.scopes[lookup.Scope{Tenant: tenant, Project: p}]
+		for _, k := range slices.Sorted(maps.Keys(sh.rows)) {
+			h.Row(p, sh.rows[k])
+		}
+	}
+	for _, p := range projects {
+		sh := m.scopes[lookup.Scope{Tenant: tenant, Project: p}]
+		for _, k := range slices.Sorted(maps.Keys(sh.outcomes)) {
+			h.Outcome(p, sh.outcomes[k])
+		}
+	}
+	sum, n := h.Sum()
+	return sum, n, nil
 }
 
 // Holding implements lookup.Index.

@@ -303,6 +303,13 @@ func model(t *testing.T, ix lookup.Index) {
 		if err := do(mem); err != nil {
 			t.Fatal(err)
 		}
+		got, gotN, err := ix.Hash(ctx, s.Tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, wantN, err := mem.Hash(ctx, s.Tenant); got != want || gotN != wantN || err != nil {
+			t.Fatalf("%d rows %s, want %d %s (%v): the hash is of the rows, not of the driver", gotN, got, wantN, want, err)
+		}
 		s = all[r.IntN(3)]
 		for k, name := range map[lookup.Kind]string{lookup.Detail: "detail", lookup.Class: "class", lookup.Symptom: "symptom"} {
 			ask := []memory.SHA{sha("%s %d", name, r.IntN(9)), sha("%s %d", name, r.IntN(9))}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -31,7 +29,7 @@ func (ix *Index) Find(ctx context.Context, s lookup.Scope, k lookup.Kind, hashes
 		if !h.Valid() {
 			return nil, 0, fault.New(fault.Invalid, "a hash is a sha256")
 		}
-		rows, err := ix.names.QueryContext(ctx, s.Tenant, s.Project, k, bytesOf(h), lookup.MaxTotal)
+		rows, err := ix.names.QueryContext(ctx, s.Tenant, s.Project, k, lookup.Bytes(h), lookup.MaxTotal)
 		if err != nil {
 			return nil, 0, unavailable(err)
 		}
@@ -68,7 +66,7 @@ func (ix *Index) Get(ctx context.Context, s lookup.Scope, key memory.SHA) (_ loo
 	if err := s.Check(); err != nil || !key.Valid() {
 		return lookup.Match{}, false, err
 	}
-	return ix.get(ctx, s, bytesOf(key))
+	return ix.get(ctx, s, lookup.Bytes(key))
 }
 
 func (ix *Index) get(ctx context.Context, s lookup.Scope, key []byte) (m lookup.Match, ok bool, err error) {
@@ -78,7 +76,7 @@ func (ix *Index) get(ctx context.Context, s lookup.Scope, key []byte) (m lookup.
 	if errors.Is(err, sql.ErrNoRows) {
 		return m, false, nil
 	}
-	m.Key, m.At, m.Hashes = shaOf(key), time.UnixMilli(at).UTC(), unpack(packed)
+	m.Key, m.At, m.Hashes = lookup.SHA(key), time.UnixMilli(at).UTC(), lookup.Unpack(packed)
 	return m, err == nil, unavailable(err)
 }
 
@@ -92,7 +90,7 @@ func (ix *Index) Known(ctx context.Context, s lookup.Scope) (_ map[memory.SHA]bo
 	err = ix.each(ctx, `SELECT r.key FROM records r JOIN scopes s ON s.id = r.scope WHERE s.tenant = ? AND s.project = ?`, []any{s.Tenant, s.Project}, func(rows *sql.Rows) error {
 		var key []byte
 		err := rows.Scan(&key)
-		out[shaOf(key)] = true
+		out[lookup.SHA(key)] = true
 		return err
 	})
 	return out, err
@@ -105,7 +103,7 @@ func (ix *Index) Has(ctx context.Context, s lookup.Scope, key memory.SHA) (ok bo
 		return false, err
 	}
 	err = ix.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM records r JOIN scopes s ON s.id = r.scope WHERE s.tenant = ? AND s.project = ? AND r.key = ?)`,
-		s.Tenant, s.Project, bytesOf(key)).Scan(&ok)
+		s.Tenant, s.Project, lookup.Bytes(key)).Scan(&ok)
 	return ok, unavailable(err)
 }
 
@@ -124,40 +122,33 @@ func (ix *Index) Projects(ctx context.Context, tenant string) (out []string, err
 // Hash implements lookup.Index.
 func (ix *Index) Hash(ctx context.Context, tenant string) (_ memory.SHA, n int64, err error) {
 	defer fault.Wrap(&err, "sqlitelookup.Hash(%s)", tenant)
-	h := sha256.New()
-	part := func(b []byte) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
-		h.Write(size[:])
-		h.Write(b)
-	}
-	for i, q := range []string{
-		`SELECT s.project, l.key, l.at, l.hashes, l.body FROM lessons l JOIN scopes s ON s.id = l.scope WHERE s.tenant = ? ORDER BY s.project, l.key`,
-		`SELECT s.project, o.lesson, o.worked, o.record, CAST(o.use AS BLOB) FROM outcomes o JOIN scopes s ON s.id = o.scope WHERE s.tenant = ? ORDER BY s.project, o.record`,
-	} {
-		err := ix.each(ctx, q, []any{tenant}, func(rows *sql.Rows) error {
-			var project string
-			var a, c, d []byte
-			var b int64
-			if err := rows.Scan(&project, &a, &b, &c, &d); err != nil {
-				return err
-			}
-			if i == 0 {
-				n++
-			}
-			part([]byte(project))
-			part(a)
-			part(binary.BigEndian.AppendUint64(nil, uint64(b)))
-			part(c)
-			part(d)
-			return nil
-		})
-		if err != nil {
-			return "", 0, err
+	var h lookup.Hasher
+	err = ix.each(ctx, `SELECT s.project, l.key, l.at, l.hashes, l.body FROM lessons l JOIN scopes s ON s.id = l.scope WHERE s.tenant = ? ORDER BY s.project, l.key`, []any{tenant}, func(rows *sql.Rows) error {
+		var project string
+		var key, packed, body []byte
+		var at int64
+		if err := rows.Scan(&project, &key, &at, &packed, &body); err != nil {
+			return err
 		}
-		part(nil)
+		h.Row(project, lookup.Row{Key: lookup.SHA(key), At: time.UnixMilli(at), Hashes: lookup.Unpack(packed), Body: body})
+		return nil
+	})
+	if err != nil {
+		return "", 0, err
 	}
-	return shaOf(h.Sum(nil)), n, nil
+	err = ix.each(ctx, `SELECT s.project, o.lesson, o.use, o.worked, o.record FROM outcomes o JOIN scopes s ON s.id = o.scope WHERE s.tenant = ? ORDER BY s.project, o.record`, []any{tenant}, func(rows *sql.Rows) error {
+		var project string
+		var l, record []byte
+		var o lookup.Outcome
+		if err := rows.Scan(&project, &l, &o.Use, &o.Worked, &record); err != nil {
+			return err
+		}
+		o.Lesson, o.Record = lookup.SHA(l), lookup.SHA(record)
+		h.Outcome(project, o)
+		return nil
+	})
+	sum, n := h.Sum()
+	return sum, n, err
 }
 
 // Holding implements lookup.Index.

@@ -3,39 +3,10 @@ package sqlitelookup
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/lookup"
-	"github.com/mneme-ai/mneme/shared/memory"
 )
-
-// bytesOf is a sha as it is stored; it was checked.
-func bytesOf(s memory.SHA) []byte {
-	b, _ := hex.DecodeString(string(s))
-	return b
-}
-
-func shaOf(b []byte) memory.SHA { return memory.SHA(hex.EncodeToString(b)) }
-
-// hashBytes is one kind byte and the 32 bytes of its sha.
-const hashBytes = 33
-
-func pack(hs []lookup.Hash) []byte {
-	out := make([]byte, 0, len(hs)*hashBytes)
-	for _, h := range hs {
-		out = append(append(out, byte(h.Kind)), bytesOf(h.SHA)...)
-	}
-	return out
-}
-
-func unpack(b []byte) []lookup.Hash {
-	out := make([]lookup.Hash, 0, len(b)/hashBytes)
-	for ; len(b) >= hashBytes; b = b[hashBytes:] {
-		out = append(out, lookup.Hash{Kind: lookup.Kind(b[0]), SHA: shaOf(b[1:hashBytes])})
-	}
-	return out
-}
 
 // Apply implements lookup.Index.
 func (ix *Index) Apply(ctx context.Context, s lookup.Scope, b lookup.Batch) (err error) {
@@ -68,17 +39,17 @@ func (ix *Index) write(ctx context.Context, s lookup.Scope, b lookup.Batch, anew
 		}
 	}
 	for _, k := range b.Gone {
-		w.do(`INSERT INTO records(scope, key, gone) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET gone = 1`, w.id, bytesOf(k))
-		w.remove(bytesOf(k))
+		w.do(`INSERT INTO records(scope, key, gone) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET gone = 1`, w.id, lookup.Bytes(k))
+		w.remove(lookup.Bytes(k))
 	}
 	for i := range b.Rows {
 		w.row(&b.Rows[i])
 	}
 	for _, o := range b.Outcomes {
-		if w.known(bytesOf(o.Record)) {
+		if w.known(lookup.Bytes(o.Record)) {
 			continue
 		}
-		w.do(`INSERT INTO outcomes(scope, lesson, use, worked, record) VALUES (?, ?, ?, ?, ?)`, w.id, bytesOf(o.Lesson), o.Use, o.Worked, bytesOf(o.Record))
+		w.do(`INSERT INTO outcomes(scope, lesson, use, worked, record) VALUES (?, ?, ?, ?, ?)`, w.id, lookup.Bytes(o.Lesson), o.Use, o.Worked, lookup.Bytes(o.Record))
 	}
 	if w.err != nil {
 		return unavailable(w.err)
@@ -142,14 +113,14 @@ func (w *writer) known(key []byte) bool {
 }
 
 func (w *writer) row(r *lookup.Row) {
-	key := bytesOf(r.Key)
+	key := lookup.Bytes(r.Key)
 	if w.known(key) {
 		return // the record is named by its content: the row stands, or is gone
 	}
 	at := r.At.UnixMilli()
-	w.do(`INSERT INTO lessons(scope, key, at, hashes, body) VALUES (?, ?, ?, ?, ?)`, w.id, key, at, pack(r.Hashes), r.Body)
+	w.do(`INSERT INTO lessons(scope, key, at, hashes, body) VALUES (?, ?, ?, ?, ?)`, w.id, key, at, lookup.Pack(r.Hashes), r.Body)
 	for _, h := range r.Hashes {
-		w.do(`INSERT INTO names(scope, kind, hash, back, key) VALUES (?, ?, ?, ?, ?)`, w.id, h.Kind, bytesOf(h.SHA), -at, key)
+		w.do(`INSERT INTO names(scope, kind, hash, back, key) VALUES (?, ?, ?, ?, ?)`, w.id, h.Kind, lookup.Bytes(h.SHA), -at, key)
 	}
 }
 
@@ -166,8 +137,8 @@ func (w *writer) remove(key []byte) {
 		w.err = err
 		return
 	}
-	for _, h := range unpack(packed) {
-		w.do(`DELETE FROM names WHERE scope = ? AND kind = ? AND hash = ? AND back = ? AND key = ?`, w.id, h.Kind, bytesOf(h.SHA), -at, key)
+	for _, h := range lookup.Unpack(packed) {
+		w.do(`DELETE FROM names WHERE scope = ? AND kind = ? AND hash = ? AND back = ? AND key = ?`, w.id, h.Kind, lookup.Bytes(h.SHA), -at, key)
 	}
 	w.do(`DELETE FROM lessons WHERE scope = ? AND key = ?`, w.id, key)
 	w.do(`DELETE FROM outcomes WHERE scope = ? AND record = ?`, w.id, key)
