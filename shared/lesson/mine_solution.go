@@ -36,6 +36,7 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 		deeds, opaque = th.between(f, end.c.pos, end)
 	}
 	l := Of(&f.sig)
+	l.Failure = clip(l.Failure, maxFailure/2)
 	l.Outcome, l.Origin, l.Session = Passed, Mined, th.session
 	l.Command = clip(m.redacted(lineOf(f.tasks)), maxQuote)
 	l.Time = m.opt.Time.UTC().Format(time.RFC3339)
