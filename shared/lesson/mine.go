@@ -95,6 +95,7 @@ type call struct {
 	shell  bool
 	line   string // the command
 	tasks  []task // what it runs that can teach
+	looks  bool   // its last command only looks, and fails where it finds nothing
 	deeds  []*deed
 	pieces []memory.Piece
 	cwd    string

@@ -117,6 +117,9 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 			return unknown, sig, false
 		}
 		sig, told = m.sign(c, body)
+		if c.looks && (!told || sig.Confidence < sure) {
+			return unknown, sig, false
+		}
 		return failed, sig, told
 	case good && !masked:
 		return passed, sig, false
