@@ -2,11 +2,13 @@ package cures_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mneme-ai/mneme/shared/cures"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/lesson"
+	"github.com/mneme-ai/mneme/shared/lookup"
 	"github.com/mneme-ai/mneme/shared/lookup/lookuptest"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
@@ -121,6 +123,36 @@ func TestCures(t *testing.T) {
 	}
 	if a, b := hash(t, c), hash(t, anew); a != b {
 		t.Errorf("served %s, rebuilt %s", a, b)
+	}
+	// What verify finds: nothing here; a row of a record that was erased since; a row that
+	// is not what its record says.
+	verify := func(c *cures.Cures) string {
+		t.Helper()
+		n, problems, err := c.Verify(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(n, problems)
+	}
+	if got := verify(c); got != "29 []" {
+		t.Errorf("verify: %s", got)
+	}
+	if err := c.Log.EraseRecords(t.Context(), "shop", eventlog.Lessons, keys[11], tomb); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(c); !strings.Contains(got, keys[11].Short()) || !strings.Contains(got, "still found") {
+		t.Errorf("verify after an erasure that was not applied: %s", got)
+	}
+	wrong := open(t, b, "acme")
+	row, err := cures.RowOf(keys[3], lessonOf(4, "something else"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wrong.Index.Apply(t.Context(), lookup.Scope{Tenant: "acme", Project: "shop"}, lookup.Batch{Rows: []lookup.Row{row}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(wrong); !strings.Contains(got, keys[3].Short()) || !strings.Contains(got, "not what the record says") {
+		t.Errorf("verify of a wrong row: %s", got)
 	}
 	if got := ask(c, "shop", lesson.Ask{Details: sha("detail", 7)}); got != " 0 0" {
 		t.Errorf("an erased lesson is found: %q", got)

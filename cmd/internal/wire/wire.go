@@ -82,7 +82,7 @@ type parts struct {
 	graph   index.Graph
 	lexical index.Lexical
 	lessons lookup.Index // nil: this process looks no lesson up
-	temp    string // where exports grow; "" is the system's
+	temp    string       // where exports grow; "" is the system's
 	logger  *slog.Logger
 	publish func(ctx context.Context, es ...ce.Event) error
 	calls   func() (policy, model int64)
