@@ -72,6 +72,7 @@ const (
 	maxFails   = 64  // failing runs of a thread that have not passed
 	maxDeeds   = 256 // of a thread, since its oldest failing run
 	maxListed  = 20  // changes in one lesson
+	maxCure    = 40  // changes over which nobody can say which was the cure
 	maxQuote   = 300 // bytes
 )
 
@@ -83,6 +84,7 @@ type thread struct {
 	last    *call    // the newest call without an id
 	fails   []*run
 	changes []*deed
+	lost    int      // position up to which changes were let go
 	waiting []Lesson // passed; the assistant may yet say something of it
 	session string
 }
@@ -93,6 +95,7 @@ type call struct {
 	shell  bool
 	line   string // the command
 	tasks  []task // what it runs that can teach
+	looks  bool   // its last command only looks, and fails where it finds nothing
 	deeds  []*deed
 	pieces []memory.Piece
 	cwd    string
@@ -228,6 +231,7 @@ func (th *thread) open() bool { return len(th.fails) > 0 || len(th.calls) > 0 }
 
 func (th *thread) did(d *deed) {
 	if len(th.changes) >= maxDeeds {
+		th.lost = th.changes[maxDeeds/4-1].pos
 		th.changes = slices.Delete(th.changes, 0, maxDeeds/4)
 	}
 	th.changes = append(th.changes, d)

@@ -9,6 +9,9 @@ import (
 // commands takes a shell line apart: what can teach, and what it changes.
 func (m *Miner) commands(th *thread, c *call, open bool) {
 	ps := parseShell(c.line)
+	if n := len(ps); n > 1 {
+		c.looks = finders[programOf(ps[n-1].words[0])] && !ps[n-1].masked
+	}
 	for i := range ps {
 		t := taskOf(&ps[i])
 		if !dull[programOf(t.part.words[0])] {

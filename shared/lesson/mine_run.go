@@ -65,8 +65,9 @@ func (m *Miner) ended(th *thread, c *call, t *memory.Turn, r result, known bool)
 			return
 		}
 		// What stood before the part that failed was done.
+		blame := blamed(c.tasks, &sig, told)
 		for _, d := range c.deeds {
-			d.undone = d.undone || d.task != nil && !before(d.task, c.tasks)
+			d.undone = d.undone || d.task != nil && (!before(d.task, c.tasks) || len(blame) == 1 && d.task.covers(&blame[0]))
 		}
 		m.failed(th, c, r, body, sig, told)
 	case passed, cleared:
@@ -116,6 +117,9 @@ func (m *Miner) judge(c *call, r result, body string) (st status, sig signature.
 			return unknown, sig, false
 		}
 		sig, told = m.sign(c, body)
+		if c.looks && (!told || sig.Confidence < sure) {
+			return unknown, sig, false
+		}
 		return failed, sig, told
 	case good && !masked:
 		return passed, sig, false
@@ -241,26 +245,26 @@ func (m *Miner) rootLine(r result, body string, line int) quoted {
 	return q.line(RoleFailed, min(at, len(q.text)), 4*maxQuote)
 }
 
-// blamed are the commands of a line that may have failed: where the log is
-// one's of them, that one.
+// blamed are the commands of a line that may have failed: those of the tool
+// whose log it is and those that run any tool.
 func blamed(tasks []task, sig *signature.Result, told bool) []task {
 	if !told || len(tasks) < 2 {
 		return tasks
 	}
-	hit := -1
+	var out []task
 	for i := range tasks {
-		if tool := toolOf(&tasks[i]); tool != "" && (tool == sig.Tool || tool == sig.InnerTool) {
-			if hit >= 0 {
-				return tasks
-			}
-			hit = i
+		if tool := toolOf(&tasks[i]); tool == "" || runners[tool] || tool == sig.Tool || tool == sig.InnerTool {
+			out = append(out, tasks[i])
 		}
 	}
-	if hit < 0 {
+	if len(out) == 0 {
 		return tasks
 	}
-	return tasks[hit : hit+1]
+	return out
 }
+
+// runners are tools whose logs are those of what they run.
+var runners = map[string]bool{"make": true, "docker": true, "cmake": true}
 
 // forget drops what was done before the oldest failing run.
 func (th *thread) forget() {

@@ -2,6 +2,8 @@ package lesson
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +36,7 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 		deeds, opaque = th.between(f, end.c.pos, end)
 	}
 	l := Of(&f.sig)
+	l.Failure = clip(l.Failure, maxFailure/2)
 	l.Outcome, l.Origin, l.Session = Passed, Mined, th.session
 	l.Command = clip(m.redacted(lineOf(f.tasks)), maxQuote)
 	l.Time = m.opt.Time.UTC().Format(time.RFC3339)
@@ -51,6 +54,9 @@ func (m *Miner) lesson(th *thread, runs []*run, i int, end *ending) (Lesson, boo
 		l.Changes = merge(l.Changes, d.change)
 	}
 	other := false // the command that passed is itself the change
+	if len(l.Changes) > maxCure || f.pos < th.lost {
+		return l, false // which of them was it?
+	}
 	more := max(0, len(l.Changes)-maxListed)
 	l.Changes = l.Changes[:len(l.Changes)-more]
 	if len(l.Changes) == 0 {
@@ -175,7 +181,7 @@ func solution(l *Lesson, more int, passing string, other bool) string {
 		fmt.Fprintf(&b, "Flaky: `%s` passed again without any change.", clip(passing, maxQuote))
 		return b.String()
 	}
-	said := l.Changes[:min(len(l.Changes), maxSaid)]
+	said := telling(l)
 	more += len(l.Changes) - len(said)
 	for i := range said {
 		c := &said[i]
@@ -208,5 +214,36 @@ func solution(l *Lesson, more int, passing string, other bool) string {
 	s := b.String()
 	return strings.ToUpper(s[:1]) + s[1:]
 }
+
+// telling are the changes that the words name: all, or of many those first that
+// name a file of the root line, in the order of the doing.
+func telling(l *Lesson) []Change {
+	if len(l.Changes) <= maxSaid {
+		return l.Changes
+	}
+	files := fileName.FindAllString(l.Failure, 8)
+	at := make([]int, 0, len(l.Changes))
+	for _, near := range []bool{true, false} {
+		for i := range l.Changes {
+			c := &l.Changes[i]
+			names := slices.ContainsFunc(files, func(f string) bool {
+				return path.Base(c.Path) == f || c.Kind == "command" && strings.Contains(c.Quote, f)
+			})
+			if names == near {
+				at = append(at, i)
+			}
+		}
+	}
+	at = at[:maxSaid]
+	slices.Sort(at)
+	out := make([]Change, 0, maxSaid)
+	for _, i := range at {
+		out = append(out, l.Changes[i])
+	}
+	return out
+}
+
+// fileName tells names of files in a root line.
+var fileName = regexp.MustCompile(`[\w-]+\.[A-Za-z]\w{0,4}\b`)
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

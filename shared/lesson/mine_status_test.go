@@ -22,6 +22,8 @@ func TestJudgeByCode(t *testing.T) {
 		{"make", "Exit code: 0\nWall time: 1 seconds\nOutput:\nmake: Nothing to be done", false, "passed"},
 		{"make | tail -3", "hm", false, "unknown"},
 		{"make || true", "make: *** [a] Error 1", false, "failed"},
+		{"npm run build && grep -q main dist/index.html", "Exit code 1\nerror: of a plugin, ignored", true, "unknown"},
+		{"npm run build && grep -q main dist/index.html", "Exit code 2\nsrc/a.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.", true, "failed"},
 		{"ls /nowhere", "Exit code 2\nls: cannot access", true, "failed"},
 		{"git commit -m x", "Exit code 1\nOn branch main\nnothing to commit, working tree clean", true, "unknown"},
 		{"go test ./...", "The user doesn't want to proceed with this tool use. The tool use was rejected", true, "not run"},

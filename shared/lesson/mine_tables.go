@@ -76,6 +76,9 @@ var dull = set("ls", "cat", "head", "tail", "grep", "egrep", "rg", "ag", "find",
 	"bat", "nl", "open", "clear", "jobs", "fg", "bg", "let", "expr", "xargs", "column", "mem", "Get-Content", "Get-ChildItem",
 	"dir", "where", "Select-String", "apply_patch", "mkdir", "rm", "rmdir", "mv", "cp", "touch", "ln", "tee", "cd", "unset", "ulimit")
 
+// finders fail where they find nothing.
+var finders = set("grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "ls", "which", "pgrep", "find", "fd", "stat")
+
 // effect is what a command does to what is around it.
 type effect int
 

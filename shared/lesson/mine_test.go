@@ -228,3 +228,36 @@ func TestBounded(t *testing.T) {
 		t.Errorf("one thread holds %d calls, %d failures, %d changes", calls, fails, changes)
 	}
 }
+
+// Whatever a session holds, its lessons are ones that can be stored.
+func TestStorable(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é\x00\u2028\x1b[31m<&>", 4_000)
+	text := "npm error code ERESOLVE " + long + "\nnpm error ERESOLVE unable to resolve dependency tree " + long + "\n"
+	session := strings.Repeat("s", 500)
+	var turns []memory.Turn
+	add := func(turn memory.Turn) {
+		turn.Session, turn.Format = session, "claude-code"
+		turns = append(turns, turn)
+	}
+	piece := memory.Piece{Text: text, End: int64(len(text)), Enc: memory.RawEncoding}
+	add(memory.Turn{Kind: memory.KindToolCall, Tool: &memory.Tool{Name: "Bash", Target: "npm ci", CallID: "1"}, Pieces: []memory.Piece{piece}})
+	add(memory.Turn{Kind: memory.KindToolResult, Tool: &memory.Tool{CallID: "1", IsError: true}, Pieces: []memory.Piece{piece}})
+	for i := range 30 {
+		add(memory.Turn{Kind: memory.KindToolCall, Tool: &memory.Tool{Name: "Write", CallID: "e", Edits: []memory.FileEdit{{
+			Kind: memory.EditWrite, Path: fmt.Sprint(i, long), Text: piece, To: len(text),
+		}}}})
+	}
+	add(memory.Turn{Kind: memory.KindToolCall, Tool: &memory.Tool{Name: "Bash", Target: "npm ci", CallID: "2", Quiet: true}, Pieces: []memory.Piece{piece}})
+	add(memory.Turn{Kind: memory.KindText, Role: memory.RoleAssistant, Pieces: []memory.Piece{piece}})
+	got := lesson.Mine(turns, options)
+	if len(got) != 1 {
+		t.Fatalf("%d lessons, want 1", len(got))
+	}
+	if err := got[0].Check(); err != nil {
+		t.Error(err)
+	}
+	if n := len(got[0].Text); n > lesson.MaxText {
+		t.Errorf("%d bytes of text", n)
+	}
+}
