@@ -38,6 +38,7 @@ require (
 	golang.org/x/text v0.44.0
 	knative.dev/func-go v0.22.0
 	modernc.org/sqlite v1.62.0
+	mvdan.cc/sh/v3 v3.12.0
 )
 
 require (

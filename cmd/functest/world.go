@@ -1,4 +1,4 @@
-// Package functest puts the five functions over stores in memory, so that the
+// Package functest puts the functions over stores in memory, so that the
 // tests of one function run the real ones beside it. It is imported by tests
 // only.
 //
@@ -27,6 +27,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/functions/project"
 	"github.com/mneme-ai/mneme/functions/query"
+	"github.com/mneme-ai/mneme/functions/sig"
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
@@ -39,6 +40,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
 	"github.com/mneme-ai/mneme/shared/llm"
 	"github.com/mneme-ai/mneme/shared/llm/static"
+	"github.com/mneme-ai/mneme/shared/lookup"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
@@ -80,6 +82,7 @@ type Options struct {
 	Grace       time.Duration // before a space is removed
 	Graph       index.Graph
 	Lexical     index.Lexical
+	Lessons     lookup.Index // none by default
 	Slice       time.Duration
 	Lease       time.Duration
 	Batch       int
@@ -120,6 +123,8 @@ type World struct {
 	Embed   *embed.Function
 	Project *project.Function
 	Query   *query.Function
+	Sig     *sig.Function // handles no event without Options.Lessons
+	Lessons lookup.Index
 	Graph   index.Graph
 	Lexical index.Lexical
 	Space   memory.Space
@@ -186,7 +191,7 @@ func New(t testing.TB, o Options) *World {
 	if o.Wait == 0 {
 		o.Wait = time.Nanosecond // nothing runs beside the caller
 	}
-	w := &World{T: t, Graph: o.Graph, Lexical: o.Lexical, Space: o.Embedder.Space(), live: o.Live}
+	w := &World{T: t, Graph: o.Graph, Lexical: o.Lexical, Lessons: o.Lessons, Space: o.Embedder.Space(), live: o.Live}
 	if o.From != nil {
 		w.Stores = o.From.Stores
 	} else {
@@ -228,6 +233,7 @@ func New(t testing.TB, o Options) *World {
 	pc := project.Config{
 		Tenant: Tenant, Log: w.Log, Graph: o.Graph, Lexical: o.Lexical, Space: w.Space.ID, Catalog: w.Catalog, Bucket: w.Bucket, Now: o.Now, TempDir: t.TempDir(),
 		Redactor: Redactor(w.Catalog), TenantKey: TenantKey, Grace: o.Grace,
+		Lessons: o.Lessons,
 	}
 	var serving func(context.Context) (llm.Embedder, error)
 	if o.Spaces {
@@ -245,8 +251,10 @@ func New(t testing.TB, o Options) *World {
 		Serving: serving,
 		Tenant:  Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
 		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, LegRest: o.LegRest, Inbox: Inbox, Caller: o.Caller, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
-		Originals: kept,
+		Originals: kept, Lessons: o.Lessons,
 	})
+	must(err)
+	w.Sig, err = sig.New(sig.Config{Tenant: Tenant, TenantKey: TenantKey, Log: w.Log, Catalog: w.Catalog, Lessons: o.Lessons, Publish: w.publish, Wait: 50 * time.Millisecond, Now: o.Now})
 	must(err)
 	return w
 }
@@ -297,7 +305,11 @@ func Created(key string, info objstore.Info) ce.Event {
 
 // Functions are the handlers by name.
 func (w *World) Functions() map[string]serve.Function {
-	return map[string]serve.Function{"learn": w.Learn, "gate": w.Gate, "embed": w.Embed, "project": w.Project}
+	fs := map[string]serve.Function{"learn": w.Learn, "gate": w.Gate, "embed": w.Embed, "project": w.Project}
+	if w.Lessons != nil {
+		fs["sig"] = w.Sig
+	}
+	return fs
 }
 
 // Run delivers events and all that follow from them, in order, and fails the
@@ -475,7 +487,7 @@ func (w *World) ask(project, synthesis string, ids []string) {
 func (w *World) Call(method, target string, body any) *httptest.ResponseRecorder {
 	w.T.Helper()
 	mux := http.NewServeMux()
-	for _, f := range []serve.Routes{w.Learn, w.Gate, w.Project, w.Query} {
+	for _, f := range []serve.Routes{w.Learn, w.Gate, w.Project, w.Query, w.Sig} {
 		f.Routes(mux)
 	}
 	var b []byte

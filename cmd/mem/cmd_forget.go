@@ -228,6 +228,9 @@ func (a *app) printForgotten(r *forget.Receipt, dry bool) error {
 	for _, s := range m.Skills {
 		fmt.Fprintf(a.out, "  the promoted skill %s was erased: agents still load its file until you withdraw it (mem skill list)\n", s)
 	}
+	if n := len(m.Lessons); n > 0 {
+		fmt.Fprintf(a.out, "  %d lessons that rested on it\n", n)
+	}
 	for _, k := range r.Kept {
 		fmt.Fprintf(a.out, "  not erased, as it is yours: %s\n", k)
 	}

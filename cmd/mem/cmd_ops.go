@@ -193,6 +193,10 @@ runs, another is refused.`,
 			if out.IndexHash != "" {
 				fmt.Fprintf(a.out, "index_hash  %s\n", out.IndexHash)
 			}
+			if out.Only == "lessons" {
+				fmt.Fprintf(a.out, "%d lessons\n", out.Lessons)
+				return nil
+			}
 			fmt.Fprintf(a.out, "%d nodes, %d passages, %d policy calls, %d model calls\n", out.Nodes, out.Passages, out.PolicyCalls, out.ModelCalls)
 			if out.Resumed > 0 {
 				fmt.Fprintf(a.out, "went on after %d segments of an interrupted rebuild\n", out.Resumed)

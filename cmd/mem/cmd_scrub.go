@@ -83,6 +83,9 @@ func (a *app) printScrub(r *scrub.Report, dry bool) {
 	if !dry && r.Skills > 0 {
 		fmt.Fprintf(a.out, "  %d promoted skills erased: take the secret out of their files, which agents still load, and promote them again (mem skill list)\n", r.Skills)
 	}
+	if !dry && r.Lessons > 0 {
+		fmt.Fprintf(a.out, "  %d lessons masked: they are found as before\n", r.Lessons)
+	}
 	if !dry && r.Notes > 0 {
 		fmt.Fprintf(a.out, "  %d notes of yours masked: sync your folder with mem vault\n", r.Notes)
 	}

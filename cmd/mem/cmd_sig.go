@@ -30,7 +30,7 @@ signature on every machine and in every CI. Secrets are masked.
 	f.StringVar(&file, "file", "", "the log (default standard input)")
 	f.StringVar(&tool, "tool", "", "the tool that wrote it, such as npm, go, docker, gha (default: found out)")
 	f.StringVar(&baseline, "baseline", "", "the log of a passing run: what it says too is no failure")
-	c.AddCommand(&cobra.Command{
+	c.AddCommand(a.cmdSigLearn(), a.cmdSigExplain(), a.cmdSigOutcome(), &cobra.Command{
 		Use: "bench FOLDER", Short: "Hold the rules against a folder of labelled logs (manifest.json)", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.sigBench(args[0]) },
 	})

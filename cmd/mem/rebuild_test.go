@@ -226,7 +226,7 @@ func TestRebuildServes(t *testing.T) {
 		t.Errorf("pages (-before +after):\n%s", d)
 	}
 	for _, only := range []string{"pg", "os", "nonsense"} {
-		if out, code := s.mem("rebuild", "--only="+only); code == 0 || !strings.Contains(out, "sqlite, bleve and vault") {
+		if out, code := s.mem("rebuild", "--only="+only); code == 0 || !strings.Contains(out, "sqlite, bleve, lessons and vault") {
 			t.Errorf("--only=%s: exit %d\n%s", only, code, out)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lesson"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/questions"
@@ -116,7 +117,7 @@ func (f *Function) admit(ctx context.Context, o event.Object, opt objectOptions)
 		}
 		return refuse(OutcomeUnsupported, why)
 	}
-	in := &intake{f: f, opt: opt, name: name, project: project, parts: map[string]*part{}}
+	in := &intake{f: f, opt: opt, name: name, project: project, info: info, parts: map[string]*part{}}
 	if project == autoProject {
 		if in.mappings, err = f.cfg.Catalog.Mappings(ctx); err != nil {
 			return r, err
@@ -247,6 +248,9 @@ func (f *Function) commit(ctx context.Context, r eventlog.Receipt, in *intake, r
 				return r, err
 			}
 		}
+		if _, err := p.putLessons(ctx, f); err != nil {
+			return r, err
+		}
 		src := p.source(f, st, rd, origin, info)
 		pieces := split(p.chunks, f.cfg.PartBytes)
 		for i, chunks := range pieces {
@@ -311,6 +315,7 @@ type intake struct {
 	opt      objectOptions
 	name     string // of the document, without _post/<sha256>
 	project  string // or autoProject
+	info     objstore.Info
 	mappings questions.Projects
 	parts    map[string]*part
 	cwd      string // the last one named: records without one follow it
@@ -336,6 +341,9 @@ type part struct {
 	from, to   int64
 	tmin, tmax time.Time
 	foldedTo   int64 // admit seq up to which every session was read
+	miner      *lesson.Miner
+	lessons    []lesson.Lesson
+	gone       map[string]map[string]bool // turn ids that were forgotten, by session
 }
 
 // masked is a name without secrets: ids, folders, tools and types come from
@@ -385,7 +393,7 @@ func (in *intake) add(ctx context.Context, t memory.Turn) error {
 		p = in.newPart(name, t)
 		in.parts[name] = p
 	}
-	return p.add(ctx, in.f, t)
+	return p.add(ctx, in, t)
 }
 
 // standBeside gives a tool's output in a file of its own, which names no
@@ -423,14 +431,15 @@ func (in *intake) standBeside(ctx context.Context, key string) error {
 func (in *intake) newPart(project string, t memory.Turn) *part {
 	return &part{
 		project: project, session: t.Session, from: t.From, again: in.opt.again,
-		sessions: map[string]map[string]bool{}, stand: map[string]map[string]bool{},
+		sessions: map[string]map[string]bool{}, gone: map[string]map[string]bool{}, stand: map[string]map[string]bool{},
 		chunker: chunk.New(chunk.Options{
 			Count: in.f.cfg.Count, Redact: in.f.redact, TenantKey: in.f.cfg.TenantKey, NoteChars: in.opt.noteChars,
 		}),
 	}
 }
 
-func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
+func (p *part) add(ctx context.Context, in *intake, t memory.Turn) error {
+	f := in.f
 	seen, ok := p.sessions[t.Session]
 	if !ok {
 		var to int64
@@ -468,6 +477,9 @@ func (p *part) add(ctx context.Context, f *Function, t memory.Turn) error {
 		if known = p.stand[t.Session][t.ID] || ok && p.standRecs[key]; !known {
 			p.lifted++
 		}
+	}
+	if err := p.mine(ctx, in, &t, known); err != nil {
+		return err
 	}
 	if known {
 		p.duplicates++

@@ -222,6 +222,48 @@ func (x *admitIndex) standing(ctx context.Context, project, session string) (ids
 	return ids, records, nil
 }
 
+// gone are the turn ids of a session whose text was forgotten.
+func (x *admitIndex) gone(ctx context.Context, project, session string) (map[string]bool, error) {
+	some := false
+	for _, err := range x.log.RecordKeys(ctx, project, eventlog.Tombstones) {
+		if err != nil {
+			return nil, err
+		}
+		some = true
+		break
+	}
+	out := map[string]bool{}
+	if !some {
+		return out, nil
+	}
+	a, _, err := x.fold(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range a.sessions[session] {
+		_, first, _, err := x.log.Next(ctx, project, l.Source)
+		if err != nil {
+			return nil, err
+		}
+		if !first.Forgotten {
+			continue
+		}
+		src, chunks, err := x.log.Part(ctx, project, l.Source)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range src.TurnIDs {
+			out[id] = true
+		}
+		for i := range chunks {
+			for ti := range chunks[i].Turns {
+				delete(out, chunks[i].Turns[ti].ID)
+			}
+		}
+	}
+	return out, nil
+}
+
 func (x *admitIndex) keepLocked(source memory.SHA, ids []string) {
 	if len(x.sources) >= keepSources {
 		clear(x.sources)

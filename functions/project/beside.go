@@ -64,10 +64,13 @@ func (p pair) apply(ctx context.Context, b index.Batch) error {
 }
 
 // Parts of a rebuild that --only names beside the indexes' own names.
-const partVault = "vault"
+const (
+	partVault   = "vault"
+	partLessons = "lessons"
+)
 
 // parts are what a rebuild is to do.
-type parts struct{ graph, lexical, vault bool }
+type parts struct{ graph, lexical, vault, lessons bool }
 
 // nameOf is how people call an index.
 func nameOf(ix any, otherwise string) string {
@@ -82,15 +85,23 @@ func (f *Function) partsOf(only string) (parts, error) {
 	graph, lexical := nameOf(f.cfg.Graph, "graph"), nameOf(f.cfg.Lexical, "lexical")
 	switch only {
 	case "":
-		return parts{true, true, true}, nil
+		return parts{true, true, true, true}, nil
 	case graph:
 		return parts{graph: true}, nil
 	case lexical:
 		return parts{lexical: true}, nil
 	case partVault:
 		return parts{vault: true}, nil
+	case partLessons:
+		if f.cures != nil {
+			return parts{lessons: true}, nil
+		}
 	}
-	return parts{}, fault.At(fault.Invalid, "only", "name one of these, or none for all", "%q is not configured here: %s, %s and %s are", only, graph, lexical, partVault)
+	names := []string{graph, lexical}
+	if f.cures != nil {
+		names = append(names, partLessons)
+	}
+	return parts{}, fault.At(fault.Invalid, "only", "name one of these, or none for all", "%q is not configured here: %s and %s are", only, strings.Join(names, ", "), partVault)
 }
 
 // Phases of a rebuild.

@@ -16,7 +16,7 @@ import (
 
 // Purge takes out of the indexes' files what was deleted.
 func (f *Function) Purge(ctx context.Context) error {
-	for _, ix := range []any{f.cfg.Graph, f.cfg.Lexical} {
+	for _, ix := range []any{f.cfg.Graph, f.cfg.Lexical, f.cfg.Lessons} {
 		if p, ok := ix.(index.Purger); ok {
 			if err := p.Purge(ctx); err != nil {
 				return err
@@ -49,7 +49,13 @@ func (f *Function) Rows(ctx context.Context) (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]int64{"nodes": c.Nodes, "occurrences": c.Occurrences, "edges": c.Edges, "passages": c.Passages, "vectors": c.Vectors, "lexical": n}, nil
+	rows := map[string]int64{"nodes": c.Nodes, "occurrences": c.Occurrences, "edges": c.Edges, "passages": c.Passages, "vectors": c.Vectors, "lexical": n}
+	if f.cures != nil {
+		if _, rows["lessons"], err = f.cfg.Lessons.Hash(ctx, f.cfg.Tenant); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 // searchHits is how many passages a word may give: stems and misspellings that the
@@ -93,7 +99,8 @@ func (f *Function) Search(ctx context.Context, project string, words []string, h
 			lexical.Found++
 		}
 	}
-	return []forget.Searched{graph, lexical}, nil
+	lessons, err := f.searchLessons(ctx, project, holds)
+	return append([]forget.Searched{graph, lexical}, lessons...), err
 }
 
 // Projections are a Function as forgetting knows it.

@@ -19,12 +19,14 @@ import (
 	ce "github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cures"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/export"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/labels"
+	"github.com/mneme-ai/mneme/shared/lookup"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/objstore"
 	"github.com/mneme-ai/mneme/shared/projection"
@@ -58,6 +60,8 @@ type Config struct {
 	TempDir   string           // where exports grow before they are uploaded; "" is the system's
 	// Redactor gives the newest redaction rules, the tenant's own among them.
 	Redactor func(ctx context.Context) (redact func(string) string, rules string, err error)
+	// Lessons is the index of lessons; nil: lessons are not looked up here.
+	Lessons lookup.Index
 }
 
 // Function is the project function.
@@ -70,6 +74,8 @@ type Function struct {
 	rendered []*rendered   // the newest first; under vaultMu
 
 	turning turning
+
+	cures *cures.Cures // nil: no lessons
 
 	exporter  *export.Exporter
 	exporting chan struct{} // holds the export under way
@@ -102,14 +108,20 @@ func New(cfg Config) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Function{cfg: cfg, vault: vault.NewReader(cfg.Log, cfg.Catalog), exporter: ex, exporting: make(chan struct{}, 1)}, nil
+	f := &Function{cfg: cfg, vault: vault.NewReader(cfg.Log, cfg.Catalog), exporter: ex, exporting: make(chan struct{}, 1)}
+	if cfg.Lessons != nil {
+		f.cures = &cures.Cures{Tenant: cfg.Tenant, Log: cfg.Log, Index: cfg.Lessons, Damaged: func(project string, key memory.SHA, err error) {
+			cfg.Logger.Warn("lesson not read", slog.String("project", project), slog.String("lesson", string(key)), slog.Any("err", err))
+		}}
+	}
+	return f, nil
 }
 
 // Name is the function's name in the event table.
 func (f *Function) Name() string { return "project" }
 
-// Handle serves chunks.ready, vectors.ready, model.changed, rebuild.requested,
-// export.requested and sweep.requested.
+// Handle serves chunks.ready, vectors.ready, signature.extracted, model.changed,
+// rebuild.requested, export.requested and sweep.requested.
 func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 	switch event.Type(e.Type()) {
 	case event.ChunksReady:
@@ -160,6 +172,12 @@ func (f *Function) Handle(ctx context.Context, e ce.Event) ([]ce.Event, error) {
 			return nil, err
 		}
 		return es, f.purge(ctx) // what asks for it has erased something
+	case event.SignatureExtracted:
+		d, err := event.DecodeFor[event.Lessons](e, f.cfg.Tenant)
+		if err != nil || f.cures == nil {
+			return nil, err
+		}
+		return nil, f.cures.Apply(ctx, d.Project, d.Keys)
 	case event.ExportRequested:
 		return f.exported(ctx, e)
 	case event.SweepRequested:
@@ -360,6 +378,11 @@ func (f *Function) Behind(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	lessons, err := f.lessonsBehind(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n += lessons
 	err = f.each(ctx, func(project, stream string) error {
 		head, err := f.cfg.Log.Head(ctx, project, stream)
 		if err != nil {
@@ -434,6 +457,9 @@ func (f *Function) sweep(ctx context.Context) ([]ce.Event, error) {
 		return ctx.Err()
 	})
 	if err == nil {
+		if e := f.sweepLessons(ctx); e != nil && first == nil {
+			first = e
+		}
 		err = f.turn(ctx)
 	}
 	if err == nil {

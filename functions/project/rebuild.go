@@ -17,6 +17,7 @@ type Rebuilt struct {
 	IndexHash   memory.SHA `json:"index_hash,omitempty"` // where the graph was rebuilt
 	Nodes       int64      `json:"nodes"`
 	Passages    int64      `json:"passages"`
+	Lessons     int64      `json:"lessons,omitempty"` // where they alone were rebuilt
 	Segments    int64      `json:"segments"`          // applied by this rebuild, each once a space
 	Resumed     int64      `json:"resumed,omitempty"` // that an interrupted one had applied
 	PolicyCalls int64      `json:"policy_calls"`      // made meanwhile in this process: 0, as the log holds every decision
@@ -54,6 +55,10 @@ func (f *Function) RebuildOnly(ctx context.Context, only string, progress func(R
 			return Rebuilt{}, err
 		}
 		out.Nodes, out.Passages = c.Nodes, c.Passages
+	case what.lessons:
+		if _, out.Lessons, err = f.cfg.Lessons.Hash(ctx, f.cfg.Tenant); err != nil {
+			return Rebuilt{}, err
+		}
 	case what.lexical:
 		if out.Passages, err = f.cfg.Lexical.Passages(ctx, f.cfg.Tenant); err != nil {
 			return Rebuilt{}, err
@@ -144,6 +149,11 @@ func (f *Function) rebuild(ctx context.Context, what parts, projects []string, p
 				return err
 			}
 		}
+		if what.lessons {
+			if err := f.rebuildLessons(ctx, projects); err != nil {
+				return err
+			}
+		}
 		if what.vault {
 			return f.rebuildVaults(ctx, projects, progress)
 		}
@@ -180,7 +190,7 @@ const (
 // rebuild goes on for long it is fault.Unavailable, to be tried again.
 func (f *Function) rebuildErased(ctx context.Context, projects []string) error {
 	for begun := time.Now(); ; {
-		_, _, err := f.rebuild(ctx, parts{true, true, true}, projects, nil)
+		_, _, err := f.rebuild(ctx, parts{true, true, true, true}, projects, nil)
 		if !fault.Is(err, fault.Conflict) {
 			return err
 		}
@@ -217,6 +227,7 @@ type Verified struct {
 	Counts    map[string]int        `json:"counts"`
 	Lexical   int64                 `json:"lexical_passages"`
 	Index     index.Counts          `json:"index"`
+	Lessons   int                   `json:"lessons,omitempty"` // whose rows are what their records say, but for problems
 	Rebuild   *Comparison           `json:"rebuild,omitempty"` // where it was asked for
 }
 
@@ -245,6 +256,15 @@ func (f *Function) Verify(ctx context.Context, progress func(done int)) (Verifie
 		return v, err
 	}
 	v.Lexical = passages
+	err = f.eachLessons(ctx, func(project string) error {
+		n, problems, err := f.cures.Verify(ctx, project)
+		v.Lessons += n
+		v.Problems = append(v.Problems, problems...)
+		return err
+	})
+	if err != nil {
+		return v, err
+	}
 	v.OK = len(v.Problems) == 0
 	return v, nil
 }

@@ -20,6 +20,8 @@ import (
 func (f *Function) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /memory/query", f.ask(fromURL))
 	mux.HandleFunc("POST /memory/query", f.ask(fromBody))
+	mux.HandleFunc("GET /memory/context", f.getContext)
+	mux.HandleFunc("POST /memory/context", f.postContext)
 	mux.HandleFunc("GET /memory/projects", f.projects)
 	mux.HandleFunc("GET /memory/synthesis", f.synthesis)
 	mux.HandleFunc("GET /memory/why", f.why)

@@ -27,12 +27,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/cures"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
 	"github.com/mneme-ai/mneme/shared/llm"
+	"github.com/mneme-ai/mneme/shared/lookup"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/originals"
+	"github.com/mneme-ai/mneme/shared/redact"
 	"github.com/mneme-ai/mneme/shared/skill"
 )
 
@@ -70,13 +73,19 @@ type Config struct {
 	RerankTimeout time.Duration
 	// Originals keeps what was left out of what readers were given; nil: nothing is kept.
 	Originals *originals.Store
-	Now       func() time.Time
+	// Lessons is the index of lessons; nil: GET /memory/context answers without them.
+	Lessons lookup.Index
+	// Redact gives the rules by which failures were masked before they were signed; nil:
+	// the built-in ones.
+	Redact func(ctx context.Context) (*redact.Redactor, error)
+	Now    func() time.Time
 }
 
 // Function is the query function.
 type Function struct {
 	cfg    Config
 	skills *skill.Reader
+	cures  *cures.Cures // nil: no index of lessons
 
 	faces faces
 
@@ -106,12 +115,16 @@ func New(cfg Config) (*Function, error) {
 	if cfg.LegRest == 0 {
 		cfg.LegRest = legRest
 	}
-	return &Function{
+	f := &Function{
 		cfg: cfg, skills: skill.NewReader(cfg.Log, cfg.Catalog),
 		dense:   &leg{limit: cfg.LegTimeout, rest: cfg.LegRest, now: cfg.Now},
 		lexical: &leg{limit: cfg.LegTimeout, rest: cfg.LegRest, now: cfg.Now},
 		graph:   &leg{limit: cfg.LegTimeout / 2, rest: cfg.LegRest, now: cfg.Now}, // after a leg's time, within askTimeout
-	}, nil
+	}
+	if cfg.Lessons != nil {
+		f.cures = &cures.Cures{Tenant: cfg.Tenant, Log: cfg.Log, Index: cfg.Lessons}
+	}
+	return f, nil
 }
 
 // Name is the function's name.

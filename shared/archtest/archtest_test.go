@@ -158,7 +158,7 @@ func TestCheck(t *testing.T) {
 		},
 		"module of another in a test": {
 			archtest.Package{ImportPath: m + "shared/rank", TestImports: []string{"modernc.org/sqlite"}},
-			[]string{"shared/rank imports modernc.org/sqlite: modernc.org/sqlite belongs to shared/index/sqliteindex"},
+			[]string{"shared/rank imports modernc.org/sqlite: modernc.org/sqlite belongs to shared/index/sqliteindex, shared/lookup/sqlitelookup"},
 		},
 		"module without an owner": {
 			archtest.Package{ImportPath: m + "shared/rank", Imports: []string{"example.com/new"}},

@@ -45,6 +45,7 @@ const (
 	SynthesisRequested Type = "dev.mneme.synthesis.requested.v1"
 	ExportRequested    Type = "dev.mneme.export.requested.v1"
 	ModelChanged       Type = "dev.mneme.model.changed.v1"
+	SignatureExtracted Type = "dev.mneme.signature.extracted.v1"
 )
 
 // Ping is the type of Knative's cron source; its extension `mnemejob` says
@@ -119,6 +120,16 @@ type Model struct {
 	Space  string `json:"space,omitempty"`
 }
 
+// Lessons is the data of SignatureExtracted: records of the project's shelf of lessons.
+type Lessons struct {
+	Tenant  string       `json:"tenant"`
+	Project string       `json:"project"`
+	Keys    []memory.SHA `json:"keys"` // 1 to MaxLessons
+}
+
+// MaxLessons bounds one event; more are several events.
+const MaxLessons = 200
+
 // Sweep is the data of SweepRequested. At makes two of them two events.
 type Sweep struct {
 	Tenant string `json:"tenant"`
@@ -142,6 +153,9 @@ func (d Segment) scope() (tenant, project, subject string) {
 func (d Synthesis) scope() (tenant, project, subject string) {
 	return d.Tenant, d.Project, d.Tenant + "/" + d.Project
 }
+func (d Lessons) scope() (tenant, project, subject string) {
+	return d.Tenant, d.Project, d.Tenant + "/" + d.Project + "/lessons"
+}
 func (d Sweep) scope() (tenant, project, subject string)  { return d.Tenant, "", d.Tenant }
 func (d Model) scope() (tenant, project, subject string)  { return d.Tenant, "", d.Tenant }
 func (d Export) scope() (tenant, project, subject string) { return d.Tenant, "", d.Tenant }
@@ -154,19 +168,20 @@ type Data interface {
 // handledBy is the event table of DESIGN section 2: who must receive what.
 var handledBy = map[Type][]string{
 	ObjectCreated:    {"learn"},
-	ChunksReady:      {"gate", "project"},
+	ChunksReady:      {"gate", "project", "sig"},
 	QuestionsChanged: {"gate"},
 	RunRequested:     {"gate"},
 	RunContinued:     {"gate"},
 	RunEnded:         {"embed", "gate"},
 	VectorsReady:     {"project"},
 	RebuildRequested: {"project"},
-	SweepRequested:   {"learn", "gate", "embed", "project"},
+	SweepRequested:   {"learn", "gate", "embed", "project", "sig"},
 	Projected:        {},
 
 	SynthesisRequested: {"gate"},
 	ExportRequested:    {"project"},
 	ModelChanged:       {"gate", "embed", "project"},
+	SignatureExtracted: {"project"},
 }
 
 // Types lists every event type, sorted.
@@ -255,6 +270,16 @@ func validate(d any) error {
 	case Segment:
 		if d.Stream == "" || d.Seq < 1 {
 			return fault.New(fault.Invalid, "stream and seq are required")
+		}
+		return names(d.Tenant, d.Project)
+	case Lessons:
+		if len(d.Keys) == 0 || len(d.Keys) > MaxLessons {
+			return fault.New(fault.Invalid, "%d keys, of 1 to %d", len(d.Keys), MaxLessons)
+		}
+		for _, k := range d.Keys {
+			if !k.Valid() {
+				return fault.New(fault.Invalid, "a key is a sha256")
+			}
 		}
 		return names(d.Tenant, d.Project)
 	case Model:

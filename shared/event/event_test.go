@@ -82,11 +82,11 @@ func TestAnotherTenantIsDenied(t *testing.T) {
 func TestHandlers(t *testing.T) {
 	t.Parallel()
 	want := map[event.Type]string{
-		event.ObjectCreated: "learn", event.ChunksReady: "gate project", event.QuestionsChanged: "gate", event.RunRequested: "gate",
+		event.ObjectCreated: "learn", event.ChunksReady: "gate project sig", event.QuestionsChanged: "gate", event.RunRequested: "gate",
 		event.RunContinued: "gate", event.RunEnded: "embed gate", event.VectorsReady: "project", event.Projected: "",
-		event.RebuildRequested: "project", event.SweepRequested: "learn gate embed project",
+		event.RebuildRequested: "project", event.SweepRequested: "learn gate embed project sig",
 		event.SynthesisRequested: "gate", event.ExportRequested: "project",
-		event.ModelChanged: "gate embed project",
+		event.ModelChanged: "gate embed project", event.SignatureExtracted: "project",
 	}
 	if len(event.Types()) != len(want) {
 		t.Errorf("%d types, want %d", len(event.Types()), len(want))

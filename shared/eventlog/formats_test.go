@@ -410,7 +410,7 @@ func TestFormatsNamesEveryField(t *testing.T) {
 		"\n`tombstone`:": {memory.Tombstone{}, memory.Replacement{}, memory.Scrubbed{}, memory.Edit{}},
 		"\n### Span":     {memory.Span{}}, "\n`receipt`:": {eventlog.Receipt{}, eventlog.ReceiptPart{}}, "\n`dead`:": {eventlog.Dead{}},
 		"\n`lease`:": {eventlog.LeaseRecord{}}, "\n`pointer`:": {eventlog.PointerRecord{}}, "\n`attempts`:": {eventlog.AttemptsRecord{}}, "\n`fold`:": {eventlog.FoldRecord{}},
-		"\n## Events": {event.Object{}, event.Part{}, event.Project{}, event.Stream{}, event.Segment{}, event.Sweep{}},
+		"\n## Events": {event.Object{}, event.Part{}, event.Project{}, event.Stream{}, event.Segment{}, event.Sweep{}, event.Lessons{}},
 	} {
 		s := section(mark)
 		for _, x := range types {

@@ -125,13 +125,22 @@ func (l *Log) Records(ctx context.Context, project string, s Shelf, key memory.S
 // RecordKeys gives the keys of a shelf's objects, ascending. An error ends the
 // sequence.
 func (l *Log) RecordKeys(ctx context.Context, project string, s Shelf) iter.Seq2[memory.SHA, error] {
+	return l.RecordKeysWith(ctx, project, s, "")
+}
+
+// RecordKeysWith is RecordKeys of those that begin with some hex digits.
+func (l *Log) RecordKeysWith(ctx context.Context, project string, s Shelf, begin string) iter.Seq2[memory.SHA, error] {
 	return func(yield func(memory.SHA, error) bool) {
 		if err := l.checkShelf(project, s); err != nil {
 			yield("", err)
 			return
 		}
+		if len(begin) > 64 || strings.Trim(begin, "0123456789abcdef") != "" {
+			yield("", fault.New(fault.Invalid, "a key of records is hex digits"))
+			return
+		}
 		prefix := l.shelfPrefix(project, s)
-		for info, err := range l.b.ListAfter(ctx, prefix, "") {
+		for info, err := range l.b.ListAfter(ctx, prefix+begin, "") {
 			if err != nil {
 				yield("", err)
 				return

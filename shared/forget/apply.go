@@ -182,6 +182,9 @@ func (f *forgetter) log(ctx context.Context, t *memory.Tombstone) error {
 	if err := f.shelves(ctx); err != nil {
 		return err
 	}
+	if err := f.lessons(ctx, t); err != nil {
+		return err
+	}
 	for _, b := range t.Blobs {
 		if b.Old != b.New && !live[b.Old] { // one may have been learned again since an earlier try
 			if err := f.Log.DropBlob(ctx, f.project, b.Old); err != nil {

@@ -45,20 +45,21 @@ type Receipt struct {
 
 // Removed counts what is gone of the log and beside it.
 type Removed struct {
-	Sources  int      `json:"sources"`            // source records
-	Chunks   int      `json:"chunks"`             // that hold less, or nothing any more
-	Blobs    int      `json:"blobs"`              // chunk texts and replies of models
-	Replies  int      `json:"replies"`            // of Blobs
-	Evidence int      `json:"evidence"`           // statements
-	Memories int      `json:"memories"`           // memory texts, of syntheses too
-	Gates    int      `json:"gates"`              // decisions whose reasons were erased
-	Vectors  int      `json:"vectors"`            // over all spaces
-	Skills   []string `json:"skills,omitempty"`   // promoted ones: their files are on people's disks
-	Dead     int      `json:"dead,omitempty"`     // bodies of dead letters
-	Loose    int      `json:"loose,omitempty"`    // sources and blobs that nothing led to
-	Receipts int      `json:"receipts,omitempty"` // of uploads, which answer `forgotten` now
-	Inbox    []string `json:"inbox,omitempty"`    // uploads that were removed, every version
-	Versions int      `json:"versions,omitempty"` // old versions of objects of the log
+	Sources  int          `json:"sources"`            // source records
+	Chunks   int          `json:"chunks"`             // that hold less, or nothing any more
+	Blobs    int          `json:"blobs"`              // chunk texts and replies of models
+	Replies  int          `json:"replies"`            // of Blobs
+	Evidence int          `json:"evidence"`           // statements
+	Memories int          `json:"memories"`           // memory texts, of syntheses too
+	Gates    int          `json:"gates"`              // decisions whose reasons were erased
+	Vectors  int          `json:"vectors"`            // over all spaces
+	Skills   []string     `json:"skills,omitempty"`   // promoted ones: their files are on people's disks
+	Lessons  []memory.SHA `json:"lessons,omitempty"`  // keys of lessons that rested on it
+	Dead     int          `json:"dead,omitempty"`     // bodies of dead letters
+	Loose    int          `json:"loose,omitempty"`    // sources and blobs that nothing led to
+	Receipts int          `json:"receipts,omitempty"` // of uploads, which answer `forgotten` now
+	Inbox    []string     `json:"inbox,omitempty"`    // uploads that were removed, every version
+	Versions int          `json:"versions,omitempty"` // old versions of objects of the log
 }
 
 // Stream is what was forgotten in one stream.

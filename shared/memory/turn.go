@@ -18,7 +18,34 @@ type Tool struct {
 	Target  string `json:"target,omitempty"` // file path, command or pattern the call is about
 	CallID  string `json:"call_id,omitempty"`
 	IsError bool   `json:"is_error,omitempty"`
+
+	// Edits are what a call was to change, Quiet says that its result held no
+	// text and was no error: no turn stands for such a result. Neither enters a
+	// chunk.
+	Edits []FileEdit `json:"-"`
+	Quiet bool       `json:"-"`
 }
+
+// FileEdit is one change of a file that a tool call asked for.
+type FileEdit struct {
+	Kind    EditKind
+	Path    string
+	Added   int // lines
+	Removed int // lines
+	// Text is the passage around the first changed line, of the new text where
+	// there is one; [From,To) is that line in it.
+	Text     Piece
+	From, To int
+}
+
+// EditKind says what becomes of a file.
+type EditKind string
+
+const (
+	EditChange EditKind = "edit"
+	EditWrite  EditKind = "write" // a new file, or the whole of one anew
+	EditDelete EditKind = "delete"
+)
 
 // Turn is the normal form of one utterance, tool call or tool result, whatever
 // the transcript format. Readers yield turns in file order.
@@ -41,6 +68,7 @@ type Turn struct {
 	Remote      string // repository remote URL when the file has it
 	Root        string // the folder whose worktree Cwd is in, when the file says so
 	Heading     string // Markdown heading path "A > B"
+	Agent       string // the sub-agent whose turn it is; "" the session's own
 	Abandoned   bool   // off the active path of a conversation tree
 	Derived     bool   // Mneme's own output: never evidence
 	Line        int    // physical line in the object, from 1

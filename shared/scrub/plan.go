@@ -89,6 +89,11 @@ func (s *scrubber) look(ctx context.Context, dry bool) (plan, error) {
 		return p, err
 	}
 	p.words = p.words || inNotes
+	inLessons, err := s.lessonSecrets(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.words = p.words || inLessons
 	for id, text := range s.Log.SetAside(ctx, s.project) {
 		if s.masks(text) {
 			p.dead = append(p.dead, id)

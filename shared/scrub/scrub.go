@@ -44,6 +44,7 @@ type Report struct {
 	Memories   int            `json:"memories"`             // memory texts erased
 	Reasons    int            `json:"reasons"`              // gate records whose words were erased
 	Skills     int            `json:"skills,omitempty"`     // promoted ones whose text was erased
+	Lessons    int            `json:"lessons,omitempty"`    // erased, and stated anew in their masked form
 	Notes      int            `json:"notes,omitempty"`      // of people, erased; present ones stand anew
 	Vectors    int            `json:"vectors"`              // removed
 	Names      []string       `json:"names,omitempty"`      // hold what the rules would mask, and can not be erased
@@ -246,6 +247,9 @@ func (s *scrubber) apply(ctx context.Context, key memory.SHA, p plan) error {
 		return err
 	}
 	if err := s.notes(ctx, key, values); err != nil {
+		return err
+	}
+	if err := s.lessons(ctx, key, values); err != nil {
 		return err
 	}
 	for _, b := range t.Blobs {

@@ -42,7 +42,8 @@ type tool struct {
 // envelope is the fields of one record that matter here.
 type envelope struct {
 	typ, subtype, uuid, parent, session, stamp, cwd, version, branch span
-	meta, summary, sidechain, apiError, message, data, op, content   span
+	meta, summary, sidechain, agent, apiError, message, data         span
+	op, content                                                      span
 	attachment, toolResult, relocated, mid, model, mcontent          span
 
 	rec     *record
@@ -89,6 +90,8 @@ func (c *claude) read(rec *record) *envelope {
 			v.summary = m.val
 		case "isSidechain":
 			v.sidechain = m.val
+		case "agentId":
+			v.agent = m.val
 		case "isApiErrorMessage":
 			v.apiError = m.val
 		case "message":
@@ -360,6 +363,11 @@ func (c *claude) turn(v *envelope, role memory.Role, kind memory.Kind, trust mem
 	if v.timeOK {
 		t.Time, t.TimeRaw, t.TimeQuality = v.time, v.timeRaw, memory.TimeExact
 	}
+	if isTrue(v.rec.b, v.sidechain) {
+		if t.Agent = c.r.names.text(v.rec.b, v.agent); t.Agent == "" {
+			t.Agent = "sidechain"
+		}
+	}
 	if isString(v.rec.b, v.parent) {
 		t.ParentID = cleanID(text(v.rec.b, v.parent))
 	}
@@ -436,7 +444,7 @@ func (c *claude) said(v *envelope, k block, drop string) {
 			}
 		}
 		t := c.turn(v, memory.RoleAssistant, memory.KindToolCall, memory.TrustAssistant)
-		t.Tool = &memory.Tool{Name: name, CallID: text(b, id)}
+		t.Tool = &memory.Tool{Name: name, CallID: text(b, id), Edits: edits(b, input, base, name)}
 		if ok {
 			t.Tool.Target = label(tgt.Text)
 			t.Pieces = []memory.Piece{tgt}
@@ -755,6 +763,9 @@ func (c *claude) result(v *envelope, drop string) {
 	}
 	if blank(ps) {
 		s.drop("empty_result")
+		if !isError {
+			c.r.answeredQuietly(text(b, id))
+		}
 		return
 	}
 	trust := memory.TrustTool

@@ -19,6 +19,7 @@ func (c *codex) call(v *codexRecord, name string, args span) {
 	}
 	t := c.turn(v, memory.RoleAssistant, memory.KindToolCall, memory.TrustAssistant)
 	t.Tool = &memory.Tool{Name: name, CallID: text(b, id)}
+	t.Tool.Edits = edits(b, args, v.rec.base, name)
 	ps, about := callTarget(b, args, v.rec.base)
 	t.Pieces, t.Tool.Target = ps, label(about)
 	if id.ok() {

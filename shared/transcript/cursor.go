@@ -124,6 +124,7 @@ func (c *cursor) block(t memory.Turn, role string, rec *record, ms []member) {
 		s.g.toolUse++
 		t.Role, t.Kind, t.Trust = memory.RoleAssistant, memory.KindToolCall, memory.TrustAssistant
 		t.Tool = &memory.Tool{Name: c.r.names.text(b, fieldOf(ms, "name")), CallID: text(b, fieldOf(ms, "id"))}
+		t.Tool.Edits = edits(b, fieldOf(ms, "input"), rec.base, t.Tool.Name)
 		if tgt, ok := target(b, fieldOf(ms, "input"), rec.base); ok {
 			t.Tool.Target, t.Pieces = label(tgt.Text), []memory.Piece{tgt}
 		}

@@ -472,7 +472,7 @@ func (g *gemini) call(m *geminiMessage, t memory.Turn, rec *record, e span, n in
 	t.ID += "/" + own
 	use := t
 	use.Kind = memory.KindToolCall
-	use.Tool = &memory.Tool{Name: name, CallID: id}
+	use.Tool = &memory.Tool{Name: name, CallID: id, Edits: edits(b, fieldOf(ms, "args"), rec.base, name)}
 	var ps []memory.Piece
 	about := ""
 	if tgt, ok := target(b, fieldOf(ms, "args"), rec.base); ok {
@@ -492,6 +492,7 @@ func (g *gemini) call(m *geminiMessage, t memory.Turn, rec *record, e span, n in
 		t.Trust = memory.TrustWeb
 	}
 	t.Derived = isOwn(name, about)
+	use.Tool.Quiet = blank(ps) && status == "success"
 	if at, raw, ok := timeOf(b, fieldOf(ms, "timestamp")); ok {
 		t.Time, t.TimeRaw, t.TimeQuality = at, raw, memory.TimeExact
 	}

@@ -28,7 +28,7 @@ func checkPieces(tb testing.TB, data string, turns []memory.Turn) {
 		if t.From < 0 || t.To > int64(len(data)) || t.From > t.To {
 			tb.Fatalf("turn %s: record [%d,%d)", t.ID, t.From, t.To)
 		}
-		for _, p := range t.Pieces {
+		for _, p := range withEdits(tb, &t) {
 			if p.Start < 0 || p.End > int64(len(data)) || p.Start > p.End {
 				tb.Fatalf("turn %s: piece [%d,%d) of %d bytes", t.ID, p.Start, p.End, len(data))
 			}
@@ -51,6 +51,23 @@ func checkPieces(tb testing.TB, data string, turns []memory.Turn) {
 			}
 		}
 	}
+}
+
+// withEdits are the pieces of a turn and of what it edits.
+func withEdits(tb testing.TB, t *memory.Turn) []memory.Piece {
+	if t.Tool == nil {
+		return t.Pieces
+	}
+	ps := slices.Clone(t.Pieces)
+	for _, e := range t.Tool.Edits {
+		if e.From < 0 || e.To < e.From || e.To > len(e.Text.Text) || e.Added < 0 || e.Removed < 0 {
+			tb.Fatalf("turn %s: edit %+v", t.ID, e)
+		}
+		if e.Text.Text != "" {
+			ps = append(ps, e.Text)
+		}
+	}
+	return ps
 }
 
 func TestPiecesOverSamples(t *testing.T) {

@@ -246,7 +246,11 @@ func (p *pi) message(rec *record, base memory.Turn, role string) {
 		if id.ok() {
 			base.Derived = p.tools[p.r.ids.hash(b[id.s:id.e])]
 		}
-		p.say(rec, base, content)
+		if ps := p.texts(rec, content); !blank(ps) {
+			p.finish(base, ps)
+		} else if !base.Tool.IsError {
+			p.r.answeredQuietly(base.Tool.CallID)
+		}
 	case "bashExecution":
 		command, output, code := p.field("command"), p.field("output"), p.field("exitCode")
 		failed := code.ok() && b[code.s] != '0' && !isNull(b, code)
@@ -310,6 +314,7 @@ func (p *pi) part(rec *record, base memory.Turn, e span) {
 		t.Kind = memory.KindToolCall
 		tgt, ok := target(b, args, rec.base)
 		t.Tool = &memory.Tool{Name: p.r.names.text(b, name), CallID: text(b, id)}
+		t.Tool.Edits = edits(b, args, rec.base, t.Tool.Name)
 		if ok {
 			t.Tool.Target, t.Pieces = label(tgt.Text), []memory.Piece{tgt}
 		}

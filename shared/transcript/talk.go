@@ -299,7 +299,7 @@ func (t *talk) block(m *utterance, e span, run []memory.Piece) []memory.Piece {
 // holds one.
 func (t *talk) call(m *utterance, id, name string, input span) {
 	turn := m.as(speakCall)
-	turn.Tool = &memory.Tool{Name: name, CallID: id}
+	turn.Tool = &memory.Tool{Name: name, CallID: id, Edits: edits(m.b, input, m.base, name)}
 	t.r.stats.g.toolUse++
 	aim := t.aim(m, &turn, input)
 	if t.calls == nil {

@@ -27,6 +27,11 @@ func cost(t *memory.Turn) int {
 	for i := range t.Pieces {
 		n += pieceCost + len(t.Pieces[i].Text) + 32*len(t.Pieces[i].Enc.Exceptions)
 	}
+	if t.Tool != nil {
+		for i := range t.Tool.Edits {
+			n += turnCost/2 + len(t.Tool.Edits[i].Text.Text) + 32*len(t.Tool.Edits[i].Text.Enc.Exceptions)
+		}
+	}
 	return n
 }
 

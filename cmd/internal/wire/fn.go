@@ -12,6 +12,7 @@ import (
 
 	"github.com/mneme-ai/mneme/functions/gate"
 	"github.com/mneme-ai/mneme/functions/learn"
+	"github.com/mneme-ai/mneme/functions/sig"
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -24,15 +25,15 @@ import (
 
 // FnConfig is the environment of one function.
 type FnConfig struct {
-	Name      string // learn | gate | embed | project | query
+	Name      string // learn | gate | embed | project | query | sig
 	Listen    string // LISTEN_ADDRESS; "[::]:8080", as Knative's probes reach the pod's address
 	Tenant    string // MNEME_TENANT; "local"
-	TenantKey Secret // MNEME_TENANT_KEY; needed by learn
+	TenantKey Secret // MNEME_TENANT_KEY; needed by learn and sig
 	Endpoint  string // MNEME_S3_ENDPOINT, a URL
 	AccessKey Secret // MNEME_S3_ACCESS_KEY
 	SecretKey Secret // MNEME_S3_SECRET_KEY
 	Region    string // MNEME_S3_REGION
-	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time
+	IndexDir  string // MNEME_INDEX_DIR; needed by project and query: the embedded indexes, one process at a time; lessons are looked up where it or MNEME_PG is set
 	PG        Secret // MNEME_PG, a database URL: the graph stands there and not in IndexDir
 	OS        Secret // MNEME_OS, URLs of an OpenSearch cluster with commas: so does the lexical index
 	OSAuth    string // MNEME_OS_AUTH: service, or caller: each caller's own JWT decides what query sees there
@@ -42,7 +43,7 @@ type FnConfig struct {
 }
 
 // Functions lists the names that Fn takes.
-func Functions() []string { return []string{"learn", "gate", "embed", "project", "query"} }
+func Functions() []string { return []string{"learn", "gate", "embed", "project", "query", "sig"} }
 
 // FnFromEnv reads it.
 func FnFromEnv(name string, getenv func(string) string) (FnConfig, error) {
@@ -85,7 +86,7 @@ func (c *FnConfig) Validate() error {
 	need("MNEME_S3_ENDPOINT", c.Endpoint)
 	need("MNEME_S3_ACCESS_KEY", c.AccessKey.Reveal())
 	need("MNEME_S3_SECRET_KEY", c.SecretKey.Reveal())
-	if c.Name == "learn" {
+	if c.Name == "learn" || c.Name == "sig" {
 		need("MNEME_TENANT_KEY", c.TenantKey.Reveal())
 	}
 	if (c.Name == "project" || c.Name == "query") && (c.PG == "" || c.OS == "") {
@@ -161,7 +162,7 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 	if cfg.Name == "gate" {
 		p.follow(cfg.Models, cfg.getenv)
 	}
-	if cfg.Name != "learn" && cfg.Name != "gate" {
+	if cfg.Name != "learn" && cfg.Name != "gate" && cfg.Name != "sig" {
 		asks := cfg.Name != "project"
 		p.spaces = p.newSpaces(cfg.Models, cfg.getenv, asks, func(c models.Config) models.Config { return neededBy(cfg.Name, c) })
 	}
@@ -173,6 +174,14 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 			return nil, nothing, err
 		}
 	}
+	if (cfg.IndexDir != "" || cfg.PG != "") && (cfg.Name == "project" || cfg.Name == "query" || cfg.Name == "sig") {
+		if p.lessons, err = openLessons(ctx, cfg.IndexDir, cfg.PG, p.logger); err != nil {
+			if p.graph != nil {
+				err = errors.Join(err, p.graph.Close(), p.lexical.Close())
+			}
+			return nil, nothing, err
+		}
+	}
 	calls := nothing // of models, under way
 	closing := func() (err error) {
 		err = errors.Join(calls(), p.live.close())
@@ -181,6 +190,9 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		}
 		if p.models != nil {
 			err = errors.Join(err, p.models.Close())
+		}
+		if p.lessons != nil {
+			err = errors.Join(err, p.lessons.Close())
 		}
 		if p.graph == nil {
 			return err
@@ -206,6 +218,11 @@ func (p *parts) one(ctx context.Context, cfg FnConfig) (serve.Function, func() e
 		f, err = p.newProject()
 	case "query":
 		f, err = p.newQuery()
+	case "sig":
+		var s *sig.Function
+		if s, err = p.newSig(); err == nil {
+			f = newProving(s, p.stores.Log, p.stop)
+		}
 	}
 	return f, closing, err
 }

@@ -209,6 +209,10 @@ func (u *Up) open(ctx context.Context) error {
 		return err
 	}
 	u.closers = append(u.closers, p.graph.Close, p.lexical.Close)
+	if p.lessons, err = openLessons(ctx, filepath.Join(u.cfg.Dir, "index"), u.cfg.PG, u.cfg.Logger); err != nil {
+		return err
+	}
+	u.closers = append(u.closers, p.lessons.Close)
 	return nil
 }
 
@@ -231,7 +235,7 @@ func (u *Up) build() (err error) {
 	u.broker = serve.NewBroker(serve.BrokerConfig{
 		// One admission and one projection at a time; question streams side by
 		// side on both cores.
-		Concurrency: map[string]int{"learn": 1, "project": 1, "embed": 1, "gate": 2, exports: 1, fills: 1},
+		Concurrency: map[string]int{"learn": 1, "project": 1, "embed": 1, "gate": 2, "sig": 1, exports: 1, fills: 1},
 		Background:  map[string]bool{exports: true},
 		DeadLetter:  deadLetter(u.parts.log), Chaos: u.cfg.Chaos, Logger: u.cfg.Logger,
 	})

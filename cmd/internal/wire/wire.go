@@ -26,6 +26,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/learn"
 	"github.com/mneme-ai/mneme/functions/project"
 	"github.com/mneme-ai/mneme/functions/query"
+	"github.com/mneme-ai/mneme/functions/sig"
 	"github.com/mneme-ai/mneme/shared/catalog"
 	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/eventlog"
@@ -40,6 +41,9 @@ import (
 	"github.com/mneme-ai/mneme/shared/index/sqliteindex"
 	"github.com/mneme-ai/mneme/shared/llm/embedding"
 	"github.com/mneme-ai/mneme/shared/llm/static"
+	"github.com/mneme-ai/mneme/shared/lookup"
+	"github.com/mneme-ai/mneme/shared/lookup/pglookup"
+	"github.com/mneme-ai/mneme/shared/lookup/sqlitelookup"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/models"
 	"github.com/mneme-ai/mneme/shared/objstore"
@@ -77,7 +81,8 @@ type parts struct {
 	picks   models.Config // what a request may pick from
 	graph   index.Graph
 	lexical index.Lexical
-	temp    string // where exports grow; "" is the system's
+	lessons lookup.Index // nil: this process looks no lesson up
+	temp    string       // where exports grow; "" is the system's
 	logger  *slog.Logger
 	publish func(ctx context.Context, es ...ce.Event) error
 	calls   func() (policy, model int64)
@@ -104,6 +109,7 @@ type functions struct {
 	embed   *embed.Function
 	project *project.Function
 	query   *query.Function
+	sig     *sig.Function
 }
 
 func (p *parts) newLearn() (*learn.Function, error) {
@@ -170,11 +176,13 @@ func (p *parts) newProject() (*project.Function, error) {
 	return project.New(project.Config{
 		Tenant: p.tenant, Log: p.log, Graph: p.graph, Lexical: p.lexical, Spaces: p.spaces, Calls: p.calls, Logger: p.logger,
 		Catalog: p.catalog, Bucket: p.stores.Log, Redactor: p.newestRules, TempDir: p.temp, TenantKey: p.key,
+		Lessons: p.lessons,
 	})
 }
 
 func (p *parts) newQuery() (*query.Function, error) {
-	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Serving: p.spaces.Serving, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger, Inbox: InboxBucket, Caller: p.caller})
+	c, err := p.reranked(query.Config{Tenant: p.tenant, Log: p.log, Catalog: p.catalog, Graph: p.graph, Lexical: p.lexical, Serving: p.spaces.Serving, FloorIDF: rank.Defaults().FloorIDF, Logger: p.logger, Inbox: InboxBucket, Caller: p.caller,
+		Lessons: p.lessons, Redact: p.redactorNow})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +198,24 @@ func (p *parts) newQuery() (*query.Function, error) {
 	return query.New(c)
 }
 
-// all builds the five functions of one process.
+// redactorNow is the built-in rules and the tenant's own, as they stand.
+func (p *parts) redactorNow(ctx context.Context) (*redact.Redactor, error) {
+	own, err := p.catalog.Patterns(ctx)
+	if err != nil {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	key := p.key
+	if len(key) == 0 {
+		key = []byte("marks without the key of the tenant")
+	}
+	return redact.NewWith(key, redact.Options{Patterns: own}), nil
+}
+
+func (p *parts) newSig() (*sig.Function, error) {
+	return sig.New(sig.Config{Tenant: p.tenant, TenantKey: p.key, Log: p.log, Catalog: p.catalog, Lessons: p.lessons, Logger: p.logger, Publish: p.publish})
+}
+
+// all builds the six functions of one process.
 func (p *parts) all() (fs functions, err error) {
 	if fs.gate, err = p.newGate(); err != nil {
 		return fs, err
@@ -209,13 +234,16 @@ func (p *parts) all() (fs functions, err error) {
 		return fs, err
 	}
 	cleaned.Function = fs.project
-	fs.query, err = p.newQuery()
+	if fs.query, err = p.newQuery(); err != nil {
+		return fs, err
+	}
+	fs.sig, err = p.newSig()
 	return fs, err
 }
 
 // list gives the functions in the order of the flow.
 func (fs *functions) list() []serve.Function {
-	return []serve.Function{fs.learn, fs.gate, fs.embed, fs.project, fs.query}
+	return []serve.Function{fs.learn, fs.gate, fs.sig, fs.embed, fs.project, fs.query}
 }
 
 // servers are where indexes stand that are not embedded.
@@ -282,6 +310,34 @@ func openSQLite(ctx context.Context, path string, logger *slog.Logger) (index.Gr
 		return nil, err
 	}
 	return g, nil
+}
+
+// openLessons opens the index of lessons: in the database where one is named, else under
+// dir. An embedded one that can not be used is dropped: the sweep fills it again from the log.
+func openLessons(ctx context.Context, dir string, pg Secret, logger *slog.Logger) (lookup.Index, error) {
+	if pg.Reveal() != "" {
+		l, err := pglookup.Open(ctx, pglookup.Config{URL: pg.Reveal()})
+		if err != nil {
+			return nil, err // a nil *Index is no nil lookup.Index
+		}
+		return l, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.As(fault.Unavailable, err)
+	}
+	path := filepath.Join(dir, "lessons.sqlite")
+	l, err := sqlitelookup.Open(ctx, path)
+	if stale(err) {
+		logger.Warn("index of lessons dropped; it is filled again from the log", slog.Any("err", err))
+		if err := removeAll(path, path+"-wal", path+"-shm"); err != nil {
+			return nil, err
+		}
+		l, err = sqlitelookup.Open(ctx, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // stale reports whether an index cannot be used but may be built anew.
