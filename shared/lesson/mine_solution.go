@@ -3,11 +3,11 @@ package lesson
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -244,6 +244,6 @@ func telling(l *Lesson) []Change {
 }
 
 // fileName tells names of files in a root line.
-var fileName = regexp.MustCompile(`[\w-]+\.[A-Za-z]\w{0,4}\b`)
+var fileName = lazy.MustCompile(`[\w-]+\.[A-Za-z]\w{0,4}\b`)
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,8 +1,9 @@
 package lesson
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/mneme-ai/mneme/shared/lazy"
 )
 
 // status is how a command ended, as far as its result tells.
@@ -28,10 +29,10 @@ var notRunHeads = []string{
 // Lines by which harnesses say how a command ended: before its output, as
 // Claude Code, Codex and Gemini do, or behind it, as pi does.
 var (
-	headExit = regexp.MustCompile(`^(?:Error: )?(?:Exit code:? |Process exited with code |exit status |Command failed with exit code |Exit Code: )(-?\d{1,5})\b`)
-	tailExit = regexp.MustCompile(`^\s*(?:Command exited with code |Exit Code: |Process exited with code |\[?[Ee]xit(?:ed with)? code:? ?|Process Group PGID|<exit_code>|\(exit code )(-?\d{1,5})\)?\]?(?:</exit_code>)?\s*$`)
+	headExit = lazy.MustCompile(`^(?:Error: )?(?:Exit code:? |Process exited with code |exit status |Command failed with exit code |Exit Code: )(-?\d{1,5})\b`)
+	tailExit = lazy.MustCompile(`^\s*(?:Command exited with code |Exit Code: |Process exited with code |\[?[Ee]xit(?:ed with)? code:? ?|Process Group PGID|<exit_code>|\(exit code )(-?\d{1,5})\)?\]?(?:</exit_code>)?\s*$`)
 	// A line of the agent's own: `; echo "exit: $?"`.
-	echoExit = regexp.MustCompile(`(?i)^\W*(?:[a-z_]+[ _-]?)?(?:exit(?:[ _-]?(?:code|status))?|rc|ret|status|code|result)\W{1,4}(\d{1,3})\W*$`)
+	echoExit = lazy.MustCompile(`(?i)^\W*(?:[a-z_]+[ _-]?)?(?:exit(?:[ _-]?(?:code|status))?|rc|ret|status|code|result)\W{1,4}(\d{1,3})\W*$`)
 )
 
 // Frame lines of harnesses, that are no output.
@@ -108,7 +109,7 @@ func plainLines(s string) string {
 	return colour.ReplaceAllStringFunc(s, func(x string) string { return strings.Repeat(" ", len(x)) })
 }
 
-var colour = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+var colour = lazy.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 func lineAt(s string, from int) (line string, end int) {
 	if k := strings.IndexByte(s[from:], '\n'); k >= 0 {
@@ -148,7 +149,7 @@ var successLine = alternatives(
 )
 
 // alternatives is one expression over the lines of a text.
-func alternatives(of ...string) *regexp.Regexp {
+func alternatives(of ...string) *lazy.Regexp {
 	for i, x := range of {
 		if rest, ok := strings.CutPrefix(x, "^"); ok {
 			x = `^[ \t]*` + rest
@@ -158,7 +159,7 @@ func alternatives(of ...string) *regexp.Regexp {
 		}
 		of[i] = x
 	}
-	return regexp.MustCompile(`(?m)(?:` + strings.Join(of, "|") + `)`)
+	return lazy.MustCompile(`(?m)(?:` + strings.Join(of, "|") + `)`)
 }
 
 // failLine tells that something failed, whatever else the output says: what

@@ -1,10 +1,10 @@
 package lesson
 
 import (
-	"regexp"
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/fault"
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/memory"
 )
 
@@ -20,7 +20,7 @@ type Outcome struct {
 	Time   string     `json:"time"` // RFC 3339 UTC
 }
 
-var usePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
+var usePattern = lazy.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
 // Check refuses what is no outcome.
 func (o *Outcome) Check() error {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/mneme-ai/mneme/shared/lazy"
 	"github.com/mneme-ai/mneme/shared/strictyaml"
 )
 
@@ -28,7 +29,7 @@ const (
 	maxPatternBytes = 1000 // of one expression
 )
 
-var patternName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+var patternName = lazy.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
 // ParsePatterns reads a file of user-chosen patterns:
 //
