@@ -17,7 +17,7 @@ func TestFormats(t *testing.T) {
 	t.Parallel()
 	const red, green = `--- FAIL: TestA (0.00s)\n    a_test.go:9: got 1, want 2\nFAIL\nFAIL\tx/a\t0.01s`, `ok  \tx/a\t0.01s`
 	nested := func(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }
-	want := []string{"passed go.test_assert `go test ./a` a.go +1 -1 `return 2`"}
+	want := []string{"passed go.test_says `go test ./a` a.go +1 -1 `return 2`"}
 	for _, tt := range []struct {
 		name, object, data string
 		want               []string
