@@ -35,7 +35,7 @@ func blindBuilds() []blind {
 			return sp("  %s.%d -> /w/src/%s/bin/Release/net8.0/%s.%d.dll\n", name(i), i, name(i), name(i), i)
 		}) + "/w/src/Shop/Basket.cs(31,25): error CS0103: The name 'totl' does not exist in the current context [/w/src/Shop/Shop.csproj]\n" + times(20, func(i int) string {
 			return sp("/w/src/%s/F%d.cs(%d,9): warning CS0168: The variable 'e' is declared but never used [/w/src/%s.csproj]\n", name(i), i, i+3, name(i))
-		}) + "\nBuild FAILED.\n\n/w/src/Shop/Basket.cs(31,25): error CS0103: The name 'totl' does not exist in the current context [/w/src/Shop/Shop.csproj]\n    20 Warning(s)\n    1 Error(s)\n\nTime Elapsed 00:00:11.02\n", []string{"Basket.cs(31,25): error CS0103: The name 'totl' does not exist", "1 Error(s)", "Build FAILED."}, .4, l},
+		}) + "\nBuild FAILED.\n\n/w/src/Shop/Basket.cs(31,25): error CS0103: The name 'totl' does not exist in the current context [/w/src/Shop/Shop.csproj]\n    20 Warning(s)\n    1 Error(s)\n\nTime Elapsed 00:00:11.02\n", []string{"Basket.cs(31,25): error CS0103: The name 'totl' does not exist", "1 Error(s)", "Build FAILED."}, .5, l},
 		{"build: xcodebuild", "xcode.log", times(150, func(i int) string {
 			return sp("CompileSwift normal arm64 /w/App/%s%d.swift (in target 'App' from project 'App')\n    cd /w\n", name(i), i)
 		}) + "/w/App/CartView.swift:63:9: error: cannot find 'CartModl' in scope\n        CartModl()\n        ^~~~~~~~\n" + times(10, func(i int) string {

@@ -28,10 +28,11 @@ var noFunction = map[string]bool{
 
 func (l braces) bodies(s string) ([]body, bool) {
 	var out []body
-	var stack []int // where a brace opened; -1 for one that is no function's
-	stmt := 0       // where the statement began
-	inside := -1    // depth of the function we are in, or -1
-	line := 0       // where the line began
+	var stack []opened
+	parens := 0  // open since the last brace
+	stmt := 0    // where the statement began
+	inside := -1 // depth of the function we are in, or -1
+	line := 0    // where the line began
 	for i := 0; i < len(s); {
 		if s[i] == '\n' {
 			line = i + 1
@@ -56,31 +57,55 @@ func (l braces) bodies(s string) ([]body, bool) {
 		switch s[i] {
 		case ';':
 			stmt = i + 1
+		case '(':
+			parens++
+		case ')':
+			parens--
 		case '{':
-			at := -1
-			if inside < 0 {
+			part := parens > 0 && !opensBlock(s[stmt:i])
+			if inside < 0 && !part {
 				if name, ok := functionHead(s[stmt:i]); ok {
-					at = i
 					inside = len(stack)
 					out = append(out, body{name: name, from: i + 1, open: " /* ", close: " */ "})
 				}
 			}
-			stack = append(stack, at)
-			stmt = i + 1
+			stack = append(stack, opened{part: part, parens: parens})
+			parens = 0
+			if !part {
+				stmt = i + 1
+			}
 		case '}':
 			if len(stack) == 0 {
 				return nil, false
 			}
+			o := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
 			if len(stack) == inside {
 				inside = -1
 				out[len(out)-1].to = i
 			}
-			stmt = i + 1
+			parens = o.parens
+			if !o.part {
+				stmt = i + 1
+			}
 		}
 		i++
 	}
 	return out, len(stack) == 0
+}
+
+// opened is a brace that is open: whether it is part of a statement, as a pattern
+// or a type among parameters is, and the parentheses that were open before it.
+type opened struct {
+	part   bool
+	parens int
+}
+
+// opensBlock reports that a brace within parentheses begins the body of a function
+// that is passed.
+func opensBlock(head string) bool {
+	head = strings.TrimRight(head, " \t\r\n")
+	return strings.HasSuffix(head, ")") || strings.HasSuffix(head, "=>") || strings.HasSuffix(head, "->") || strings.HasSuffix(head, "|")
 }
 
 // functionHead reports that the text before a brace declares a function, and its

@@ -49,6 +49,9 @@ func Detect(text, name string) Kind {
 	if prose[ext] {
 		return Text
 	}
+	if ext == "" && isSettings(text) {
+		return Text
+	}
 	if isLog(text, ext == ".log" || ext == ".out" || ext == ".err") {
 		return Log
 	}
@@ -58,6 +61,34 @@ func Detect(text, name string) Kind {
 // prose are the names of what people write: a changelog that is full of errors
 // is no log.
 var prose = map[string]bool{".md": true, ".rst": true, ".adoc": true, ".tex": true, ".html": true, ".csv": true, ".tsv": true, ".yaml": true, ".yml": true, ".toml": true, ".ini": true, ".xml": true}
+
+// isSettings reports YAML and its like: names with values, or dashes, on nearly
+// each line, and many of them indented. Each line says something of its own.
+func isSettings(text string) bool {
+	lines, named, indents := 0, 0, 0
+	for l := range strings.SplitSeq(text[:min(len(text), logSample)], "\n") {
+		t := strings.TrimLeft(l, " ")
+		if t == "" || t[0] == '#' {
+			continue
+		}
+		lines++
+		if len(t) < len(l) {
+			indents++
+		}
+		if t == "---" || strings.HasPrefix(t, "- ") {
+			named++
+			continue
+		}
+		i := 0
+		for i < len(t) && (alnum[t[i]] || t[i] == '_' || t[i] == '-' || t[i] == '.' || t[i] == '/' || t[i] == '"') {
+			i++
+		}
+		if i > 0 && i < len(t) && t[i] == ':' && (i+1 == len(t) || t[i+1] == ' ' || t[i+1] == '\r') {
+			named++
+		}
+	}
+	return lines >= 5 && named*20 >= lines*19 && indents*5 >= lines
+}
 
 func looksJSON(text string) bool {
 	t := strings.TrimLeft(text[:min(len(text), 4<<10)], " \t\r\n")

@@ -84,7 +84,7 @@ var warnWords = []string{"warning", "warnings", "warn", "warned", "wrn", "пре
 // countedWords stand beside numbers in summaries of a run.
 var countedWords = []string{
 	"passed", "pass", "passing", "failed", "fail", "failing", "failures", "errors", "error", "skipped", "skip", "warnings", "warning", "tests", "test", "suites", "problems", "problem", "vulnerabilities",
-	"examples", "assertions", "ok", "todo", "pending", "cancelled", "deselected", "xfailed", "destroyed", "succeeded", "tasks", "ran", "targets", "total",
+	"examples", "assertions", "ok", "todo", "pending", "cancelled", "deselected", "xfailed", "destroyed", "succeeded", "tasks", "ran", "targets", "total", "unreachable",
 }
 
 // levelWords are the names of levels that loggers print.

@@ -41,6 +41,7 @@ const (
 	changesShown = 6    // of one field: where its value changes
 	queryRows    = 10
 	maxFields    = 256
+	maxColumns   = 64 // of rows that are arrays
 )
 
 // field is what is known of one key path over all rows.
@@ -109,7 +110,7 @@ func (w *jwriter) choose(rows []int32) []bool {
 	for i, r := range rows {
 		s.row(int32(i), r)
 	}
-	if scalars == 0 && (!s.repetitive(n) || n < listRows && s.worded(rows)) {
+	if scalars == 0 && (!s.repetitive(n) && (n < listRows || !s.measured()) || n < listRows && s.worded(rows)) {
 		return nil
 	}
 	stays := make([]bool, n)
@@ -171,8 +172,14 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 		if s.role(name)&failure != 0 && n.next > i+1 {
 			s.errs[row] = true
 		}
+		place := uint64(0)
 		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
-			s.walk(row, c, hashString(path, "[]"), name)
+			child := hashString(path, "[]")
+			if path == hashBasis && place < maxColumns { // a row that is an array: each place is a column
+				place++
+				child ^= place << 32
+			}
+			s.walk(row, c, child, name)
 		}
 	default:
 		s.scalar(row, i, at, name)
@@ -214,7 +221,10 @@ func (s *survey) scalar(row, i, at int32, name string) {
 		f.strBytes += len(raw)
 	}
 	v := jvalue{row: row, path: int16(at), hash: h}
-	if n.kind == 'n' {
+	if n.kind == '"' && numeric(raw[1:len(raw)-1]) { // as databases and Prometheus write them
+		raw = raw[1 : len(raw)-1]
+	}
+	if n.kind == 'n' || len(raw) > 0 && raw[0] != '"' && n.kind == '"' {
 		if x, err := strconv.ParseFloat(raw, 64); err == nil {
 			v.num, v.isNum = x, true
 			f.n++
@@ -223,6 +233,21 @@ func (s *survey) scalar(row, i, at int32, name string) {
 		}
 	}
 	s.values = append(s.values, v)
+}
+
+// numeric reports a number in plain digits, as a string holds one.
+func numeric(s string) bool {
+	digits := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case c == '.' || c == '-' && i == 0:
+		default:
+			return false
+		}
+	}
+	return digits > 0 && len(s) <= 24
 }
 
 // repetitive reports that some field of most rows says the same again and again.
@@ -235,6 +260,16 @@ func (s *survey) repetitive(n int) bool {
 	}
 	// Rows of empty objects and arrays have no scalar at all.
 	return len(s.values) == 0
+}
+
+// measured reports rows of numbers alone: points of a line, samples of a measure.
+func (s *survey) measured() bool {
+	for _, v := range s.values {
+		if !v.isNum {
+			return false
+		}
+	}
+	return true
 }
 
 // levelNames are the fields of a log's rows that say how grave each is.
