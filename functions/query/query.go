@@ -27,6 +27,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/compress"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/index"
@@ -70,6 +71,8 @@ type Config struct {
 	RerankTimeout time.Duration
 	// Originals keeps what was left out of what readers were given; nil: nothing is kept.
 	Originals *originals.Store
+	// Optimizer says what may be shortened of an answer whose reader asks for less.
+	Optimizer compress.Options
 	Now       func() time.Time
 }
 
@@ -190,6 +193,11 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 		a.Notice = "nothing is known about this"
 		if r.without("semantic") || r.without("lexical") {
 			a.Notice = "nothing was found, but not everything was searched"
+		}
+	}
+	if q.Optimize || q.BudgetTokens > 0 {
+		if err := f.optimize(ctx, &q, &a); err != nil {
+			return a, err
 		}
 	}
 	a.TookMS = float64(f.cfg.Now().Sub(start).Microseconds()) / 1000
