@@ -21,7 +21,7 @@ type blind struct {
 
 // blinds are of the kinds whose names they begin with.
 func blinds() []blind {
-	return slices.Concat(blindJSON(), blindStreams(), blindBuilds(), blindTests(), blindServers(), blindDiffs(), blindCode(), blindProse())
+	return slices.Concat(blindJSON(), blindStreams(), blindBuilds(), blindTests(), blindServers(), blindDiffs(), blindCode(), blindProse(), blindTools(), blindShapes())
 }
 
 // TestBlind holds what must stay, the targets, and the laws.
