@@ -86,7 +86,7 @@ func blindShapes() []blind {
 			return sp("- %s: item %d stays open, unless `flag_%d` is set by Friday.\n", name(i), i, i)
 		}) + times(15, func(i int) string {
 			return sp("\nIt should be noted that nothing was decided about room %d. Everybody was asked to read the paper before the next meeting takes place.\n", i)
-		}), []string{"item 19 stays open, unless `flag_19` is set", "nothing was decided about room 14", "asked to read the paper"}, .9, t},
+		}), []string{"item 19 stays open, unless `flag_19` is set", "nothing was decided about room 14", "asked to read the paper"}, 1, t},
 		{"text: a table", "t.md", "| a | b |\n|---|---|\n" + times(60, func(i int) string { return sp("| row %d | the same words |\n", i) }), []string{"| row 33 |", "| row 59 |"}, 1, t},
 		{"text: tabs", "rows.tsv", "id\tname\tstate\n" + times(200, func(i int) string { return sp("%d\t%s\t%s\n", i, name(i), at(i, 99, "failed", "sent")) }), []string{"id\tname\tstate", "99\t", "failed"}, 1, t},
 	}

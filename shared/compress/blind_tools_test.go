@@ -28,6 +28,9 @@ func blindTools() (out []blind) {
 			ratio = .35
 		}
 		out = append(out, blind{name: "tool: " + l.tool, path: strings.Fields(l.tool)[0] + ".log", text: text, keep: l.keep, ratio: ratio, kind: compress.Log})
+		if l.tool == "mongod" { // its log is JSON
+			out[len(out)-1].kind = compress.JSONL
+		}
 	}
 	return out
 }
@@ -57,7 +60,7 @@ var toolLogs = []toolLog{
 	{"nix", func(i int) string {
 		return sp("copying path '/nix/store/%032x-%s-1.%d' from 'https://cache.example'...\n", i*7919, name(i), i)
 	}, "error: builder for '/nix/store/9s8d-shop-0.1.drv' failed with exit code 2;\n       last 3 log lines:\n       > src/cart.c:12:5: error: implicit declaration of function 'totl'\n       > make: *** [Makefile:4: cart.o] Error 1\n       For full logs, run 'nix log /nix/store/9s8d-shop-0.1.drv'.\n", []string{"implicit declaration of function 'totl'", "failed with exit code 2"}, 0, ""},
-	{"mocha", func(i int) string { return sp("    ✔ handles case %d (%dms)\n", i, i%40) }, "    1) keeps the discount\n", []string{"1) keeps the discount", "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:", "10 !== 8.5", "cart.test.js:40:12"}, 60, "\n\n  210 passing (3s)\n  1 failing\n\n  1) cart\n       keeps the discount:\n\n      AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n\n10 !== 8.5\n\n      + expected - actual\n\n      -10\n      +8.5\n      \n      at Context.<anonymous> (test/cart.test.js:40:12)\n\n"},
+	{"mocha", func(i int) string { return sp("    ✔ handles case %d (%dms)\n", i, i%40) }, "    1) keeps the discount\n", []string{"keeps the discount", "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:", "10 !== 8.5", "cart.test.js:40:12"}, 60, "\n\n  210 passing (3s)\n  1 failing\n\n  1) cart\n       keeps the discount:\n\n      AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n\n10 !== 8.5\n\n      + expected - actual\n\n      -10\n      +8.5\n      \n      at Context.<anonymous> (test/cart.test.js:40:12)\n\n"},
 	{"node:test", func(i int) string { return sp("✔ handles case %d (%d.%dms)\n", i, i%9, i) }, "✖ keeps the discount (4.1ms)\n", []string{"keeps the discount", "10 !== 8.5", "ℹ fail 1"}, 40, "ℹ tests 191\nℹ suites 0\nℹ pass 190\nℹ fail 1\nℹ cancelled 0\nℹ skipped 0\nℹ todo 0\nℹ duration_ms 912.1\n\n✖ failing tests:\n\ntest at test/cart.test.js:38:1\n✖ keeps the discount (4.1ms)\n  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n  \n  10 !== 8.5\n  \n      at TestContext.<anonymous> (file:///w/test/cart.test.js:40:10)\n"},
 	{"cypress", func(i int) string { return sp("      ✓ shows page %d (%dms)\n", i, 200+i) }, "      1) pays\n", []string{"Timed out retrying after 4000ms: Expected to find element: `[data-cy=pay]`, but never found it."}, 10, "\n  160 passing (2m)\n  1 failing\n\n  1) shop\n       pays:\n     AssertionError: Timed out retrying after 4000ms: Expected to find element: `[data-cy=pay]`, but never found it.\n      at Context.eval (webpack://shop/./cypress/e2e/pay.cy.js:12:7)\n"},
 	{"mix test", func(i int) string { return sp("  * test handles %s %d (%d.1ms) [L#%d]\n", name(i), i, i%9, i) }, "\n  1) test keeps the discount (Shop.CartTest)\n     test/cart_test.exs:17\n     Assertion with == failed\n     code:  assert Cart.total(c) == 8.5\n     left:  10\n     right: 8.5\n     stacktrace:\n       test/cart_test.exs:19: (test)\n\n", []string{"Assertion with == failed", "assert Cart.total(c) == 8.5", "left:  10"}, 30, "\nFinished in 0.3 seconds\n180 tests, 1 failure\n"},

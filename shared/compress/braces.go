@@ -44,6 +44,9 @@ func (l braces) bodies(s string) ([]body, bool) {
 				}
 				i++
 			}
+			if strings.TrimSpace(s[stmt:line]) == "" {
+				stmt = i
+			}
 			continue
 		}
 		next, skipped, ok := l.skip(s, i)
@@ -51,6 +54,9 @@ func (l braces) bodies(s string) ([]body, bool) {
 			return nil, false
 		}
 		if skipped {
+			if s[i] == '/' && strings.TrimSpace(s[stmt:i]) == "" {
+				stmt = next // a comment before a statement is no part of its head
+			}
 			i = next
 			continue
 		}
@@ -62,7 +68,7 @@ func (l braces) bodies(s string) ([]body, bool) {
 		case ')':
 			parens--
 		case '{':
-			part := parens > 0 && !opensBlock(s[stmt:i])
+			part := (parens > 0 || len(stack) > 0 && stack[len(stack)-1].part) && !opensBlock(s[stmt:i])
 			if inside < 0 && !part {
 				if name, ok := functionHead(s[stmt:i]); ok {
 					inside = len(stack)
@@ -141,6 +147,9 @@ func (l braces) skip(s string, i int) (next int, skipped, ok bool) {
 		if strings.HasPrefix(s[i:], "/*") {
 			return l.comment(s, i)
 		}
+		if l.templates && strings.HasPrefix(s[i:], "/>") {
+			return i + 2, true, true // the end of a tag
+		}
 		if l.templates && literalAllowed(s[:i]) {
 			j := pattern(s, i)
 			return j, true, j > 0
@@ -172,6 +181,9 @@ func (l braces) skip(s string, i int) (next int, skipped, ok bool) {
 		j := quoted(s, i, l.lifetimes)
 		return j, true, j > 0
 	case '\'':
+		if l.templates && i > 0 && alnum[s[i-1]] {
+			return i + 1, true, true // don't, between tags
+		}
 		if l.lifetimes { // 'a is a lifetime, 'a' and '\n' are characters
 			if i+2 < len(s) && s[i+1] != '\\' && s[i+2] != '\'' && s[i+1] < 0x80 {
 				return i + 1, true, true

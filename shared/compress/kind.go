@@ -159,36 +159,91 @@ func isLog(text string, named bool) bool {
 	if len(s) > logSample {
 		s = s[:logSample/2] + "\n" + s[len(s)-logSample/2:]
 	}
-	lines, marked, repeated, long := 0, 0, 0, 0
+	c := countLog(s)
+	if c.lines == 0 || c.lines < 3 && !named {
+		return false
+	}
+	if named {
+		return float64(c.marked+c.repeated) >= logShareNamed*float64(c.lines)
+	}
+	if c.long*2 > c.lines {
+		return false
+	}
+	if float64(c.marked) >= logShare*float64(c.lines) {
+		return true
+	}
+	if c.lines < 20 || float64(c.repeated) < repeatShare*float64(c.lines) {
+		return false
+	}
+	if c.marked+c.doubted == 0 && len(text) > logSample { // the failure may stand in the middle
+		c = countLog(text)
+	}
+	return c.marked > 0 || c.doubted > 0 && !isTable(s)
+}
+
+// lineCount is how many lines of a text say what.
+type lineCount struct {
+	lines    int // that are not blank
+	marked   int // carry a time, a level, a file:line, a frame or a failure form
+	doubted  int // have a word that failures are told with
+	repeated int // have the form of another line
+	long     int
+}
+
+func countLog(s string) (c lineCount) {
 	forms := map[uint64]bool{}
 	var li lineInfo
 	for l := range strings.SplitSeq(s, "\n") {
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
-		lines++
+		c.lines++
 		li = classify(l)
-		if li.level >= weak && li.form || li.stamped || li.frame || li.level == strong || li.summary {
-			marked++
+		switch {
+		case li.level >= weak && li.form || li.stamped || li.frame || li.level == strong || li.summary:
+			c.marked++
+		case li.level == weak:
+			c.doubted++
 		}
 		if forms[li.template] {
-			repeated++
+			c.repeated++
 		}
 		forms[li.template] = true
 		if len(l) > 300 {
-			long++
+			c.long++
 		}
 	}
-	if lines == 0 || lines < 3 && !named {
-		return false
+	return c
+}
+
+// isTable reports CSV and its like: nearly every line has the same separators, and
+// each is a row that somebody may look for.
+func isTable(s string) bool {
+	for _, sep := range []byte(",\t;|") {
+		lines, same, first := 0, 0, 0
+		for l := range strings.SplitSeq(s, "\n") {
+			if l == "" {
+				continue
+			}
+			n := 0
+			for i := range len(l) {
+				if l[i] == sep && (sep != ',' || i+1 == len(l) || l[i+1] != ' ') {
+					n++
+				}
+			}
+			if lines == 0 {
+				first = n
+			}
+			lines++
+			if n == first {
+				same++
+			}
+		}
+		if first >= 1 && same*20 >= lines*19 {
+			return true
+		}
 	}
-	if named {
-		return float64(marked+repeated) >= logShareNamed*float64(lines)
-	}
-	if long*2 > lines {
-		return false
-	}
-	return float64(marked) >= logShare*float64(lines) || lines >= 20 && float64(repeated) >= repeatShare*float64(lines) && marked > 0
+	return false
 }
 
 // asksForExact reports that a question wants a text as it stands: a summary would

@@ -57,7 +57,12 @@ func prefix(line string) (at int, stamped bool) {
 			i = j
 		default:
 			j := i
-			if n == 0 {
+			switch {
+			case n == 0 && c == '=' && strings.HasPrefix(line[i:], "=="): // Valgrind and sanitizers: ==31==
+				if k := digits(line, i+2); k > i+2 && strings.HasPrefix(line[k:], "==") {
+					j = k + 2
+				}
+			case n == 0:
 				j = stampEnd(line, i)
 			}
 			if j == i {
@@ -178,6 +183,9 @@ func isStatus(line string, i, j int) bool {
 	if j < len(line) && line[j] != ' ' && line[j] != ',' && line[j] != '"' && line[j] != ';' && line[j] != ')' && line[j] != '\r' {
 		return false
 	}
+	if k := strings.LastIndexByte(line[:max(i-1, 0)], ' '); i > 1 && line[i-1] == ' ' && strings.Count(line[k+1:i-1], "/") == 4 && strings.Trim(line[k+1:i-1], "0123456789/-+") == "" {
+		return true // HAProxy: behind five times
+	}
 	for k, n := range statusNames {
 		if !strings.HasSuffix(line[:i], n) {
 			continue
@@ -198,6 +206,8 @@ func isFrame(body string) bool {
 	switch body[0] {
 	case 'a':
 		return strings.HasPrefix(body, "at ")
+	case 'b':
+		return strings.HasPrefix(body, "by 0x")
 	case 'F':
 		return strings.HasPrefix(body, `File "`)
 	case 'g':

@@ -56,7 +56,28 @@ type field struct {
 	changes  []int32         // rows whose value is another than that of the row before
 	last     uint64
 	manyMove bool
+
+	classes [classes]int // of its scalars
+	lastRow int32        // that has it
+	missing int          // rows before lastRow that have it not
+	gaps    []int32      // the first of them
 }
+
+// class is what sort of value a scalar is: one of another sort than all others of
+// its field is no number, or no name.
+type class uint8
+
+const (
+	number class = iota
+	named
+	emptyText
+	null
+	truth
+	classes
+)
+
+// gapsShown is how many rows without a field that nearly all have stay.
+const gapsShown = 2
 
 const maxDistinct = 256
 
@@ -67,6 +88,7 @@ type jvalue struct {
 	row   int32
 	path  int16
 	isNum bool
+	class class
 }
 
 type survey struct {
@@ -110,7 +132,7 @@ func (w *jwriter) choose(rows []int32) []bool {
 	for i, r := range rows {
 		s.row(int32(i), r)
 	}
-	if scalars == 0 && (!s.repetitive(n) && (n < listRows || !s.measured()) || n < listRows && s.worded(rows)) {
+	if scalars == 0 && (!s.repetitive(n) && (n < listRows || !s.measured() && !s.told(rows)) || n < listRows && s.worded(rows)) {
 		return nil
 	}
 	stays := make([]bool, n)
@@ -154,10 +176,13 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 		at = -1
 		if len(s.fields) < maxFields {
 			at = int32(len(s.fields))
-			s.fields = append(s.fields, field{values: map[uint64]int{}})
+			s.fields = append(s.fields, field{values: map[uint64]int{}, lastRow: -1})
 		}
 		s.paths[path] = at
 		s.fresh[row] = true
+	}
+	if at >= 0 {
+		s.fields[at].seen(row)
 	}
 	switch n.kind {
 	case '{':
@@ -184,6 +209,30 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 	default:
 		s.scalar(row, i, at, name)
 	}
+}
+
+// seen counts the rows that have the field not.
+func (f *field) seen(row int32) {
+	for r := f.lastRow + 1; r < row && len(f.gaps) < gapsShown; r++ {
+		f.gaps = append(f.gaps, r)
+	}
+	f.missing += int(max(row-f.lastRow-1, 0))
+	f.lastRow = row
+}
+
+// classOf tells a scalar's class.
+func classOf(raw string, kind byte, isNum bool) class {
+	switch {
+	case isNum:
+		return number
+	case kind == '"' && len(raw) <= 2:
+		return emptyText
+	case kind == '"':
+		return named
+	case raw == "null":
+		return null
+	}
+	return truth
 }
 
 func (s *survey) scalar(row, i, at int32, name string) {
@@ -232,6 +281,8 @@ func (s *survey) scalar(row, i, at int32, name string) {
 			f.sq += x * x
 		}
 	}
+	v.class = classOf(s.w.t.raw(i), n.kind, v.isNum)
+	f.classes[v.class]++
 	s.values = append(s.values, v)
 }
 
@@ -271,6 +322,37 @@ func (s *survey) measured() bool {
 	}
 	return true
 }
+
+// told reports rows that tell in one sentence and its like what happened, each time
+// with other numbers and ids: lines of a log, though no value comes twice.
+func (s *survey) told(rows []int32) bool {
+	forms := map[string]map[uint64]bool{}
+	count := map[string]int{}
+	for _, r := range rows {
+		s.w.t.children(r, func(c int32) {
+			if raw := s.w.t.raw(c); s.w.t.nodes[c].kind == '"' && strings.Count(raw[:min(len(raw), 200)], " ") >= sentenceSpaces {
+				name := s.w.t.name(c)
+				if forms[name] == nil {
+					if len(forms) > maxDistinct {
+						return
+					}
+					forms[name] = map[uint64]bool{}
+				}
+				count[name]++
+				forms[name][maskedHash(raw)] = true
+			}
+		})
+	}
+	for name, n := range count {
+		if n*2 >= len(rows) && len(forms[name])*4 <= n {
+			return true
+		}
+	}
+	return false
+}
+
+// sentenceSpaces is the least number of spaces in a sentence.
+const sentenceSpaces = 3
 
 // levelNames are the fields of a log's rows that say how grave each is.
 var levelNames = map[string]bool{"level": true, "lvl": true, "severity": true}
@@ -344,9 +426,25 @@ func maskedHash(s string) uint64 {
 // rare keeps the first two rows of each value that is rare in a category.
 func (s *survey) rare(stays []bool) {
 	n := len(stays)
+	few := max(1, int(rareShare*float64(n)))
+	for i := range s.fields {
+		f := &s.fields[i]
+		f.seen(int32(n))
+		if f.missing <= few {
+			for _, r := range f.gaps {
+				stays[r] = true
+			}
+		}
+	}
 	seen := map[[2]uint64]int{}
 	for _, v := range s.values {
 		f := &s.fields[v.path]
+		if c := f.classes[v.class]; c <= few && c*10 < f.rows {
+			key := [2]uint64{uint64(v.path), uint64(v.class)}
+			if seen[key]++; seen[key] <= 2 {
+				stays[v.row] = true
+			}
+		}
 		if f.many || len(f.values) > fewValues || len(f.values) < 2 {
 			continue
 		}
@@ -357,7 +455,7 @@ func (s *survey) rare(stays []bool) {
 		if float64(most) < commonShare*float64(f.rows) {
 			continue
 		}
-		if c := f.values[v.hash]; c > max(1, int(rareShare*float64(n))) {
+		if c := f.values[v.hash]; c > few {
 			continue
 		}
 		key := [2]uint64{uint64(v.path), v.hash}
