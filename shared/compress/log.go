@@ -65,7 +65,7 @@ func (o *Options) compressLog(text, hash string) (draft, bool) {
 	units := make([]unit, 0, min(len(lines), 4096))
 	// The first round reads the original's lines; later ones the few that are left.
 	keep := o.choose(lines, text)
-	units = shorten(lines, keep, func(i int) unit { return unit{text: lines[i], from: i, to: i + 1} }, units)
+	units = shorten(lines, keep, func(i int) unit { return unit{text: lines[i], from: o.Line + i, to: o.Line + i + 1} }, units)
 	if !changed(units) {
 		return draft{text: text}, true
 	}
