@@ -77,7 +77,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLargeInput: 256 MB pass in the memory of one part, and their marks count the
+// TestLargeInput: 96 MB pass in the memory of one part, and their marks count the
 // lines of the whole.
 func TestLargeInput(t *testing.T) {
 	if testing.Short() {
@@ -88,7 +88,7 @@ func TestLargeInput(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	found, read, shown, last := 0, int64(0), 0, 0
-	for p, err := range compress.Parts(&endless{n: 256 << 20}, size) {
+	for p, err := range compress.Parts(&endless{n: 96 << 20}, size) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestLargeInput(t *testing.T) {
 			most = now
 		}
 	}
-	if read < 256<<20 || found != 1 || shown > 1<<20 {
+	if read < 96<<20 || found != 1 || shown > 1<<20 {
 		t.Errorf("%d bytes read, the failure %d times, %d bytes shown", read, found, shown)
 	}
 	if grown := int64(most.HeapInuse) - int64(before.HeapInuse); grown > 20*size {
