@@ -169,6 +169,15 @@ func isLog(text string, named bool) bool {
 	if c.long*2 > c.lines {
 		return false
 	}
+	if c.stamped*3 < c.lines && c.results*3 < c.lines && isTable(s) {
+		return false
+	}
+	if c.stamped*3 < c.lines && isWritten(s, c.repeated*2 >= c.lines) {
+		return false
+	}
+	if c.listed*5 >= c.lines*4 && c.repeated*2 < c.lines {
+		return false
+	}
 	if float64(c.marked) >= logShare*float64(c.lines) {
 		return true
 	}
@@ -178,7 +187,7 @@ func isLog(text string, named bool) bool {
 	if c.marked+c.doubted == 0 && len(text) > logSample { // the failure may stand in the middle
 		c = countLog(text)
 	}
-	return c.marked > 0 || c.doubted > 0 && !isTable(s)
+	return c.marked+c.doubted > 0
 }
 
 // lineCount is how many lines of a text say what.
@@ -188,6 +197,9 @@ type lineCount struct {
 	doubted  int // have a word that failures are told with
 	repeated int // have the form of another line
 	long     int
+	stamped  int // begin with a time or name a level
+	results  int // say how a run came out
+	listed   int // a place in a file and a line of it, as grep lists them
 }
 
 func countLog(s string) (c lineCount) {
@@ -205,6 +217,15 @@ func countLog(s string) (c lineCount) {
 		case li.level == weak:
 			c.doubted++
 		}
+		if li.stamped {
+			c.stamped++
+		}
+		if li.summary {
+			c.results++
+		}
+		if at, _ := prefix(l); at < len(l) && located(l[at:]) == atLine && li.level <= weak {
+			c.listed++
+		}
 		if forms[li.template] {
 			c.repeated++
 		}
@@ -219,7 +240,7 @@ func countLog(s string) (c lineCount) {
 // isTable reports CSV and its like: nearly every line has the same separators, and
 // each is a row that somebody may look for.
 func isTable(s string) bool {
-	for _, sep := range []byte(",\t;|") {
+	for _, sep := range []byte(",\t;") {
 		lines, same, first := 0, 0, 0
 		for l := range strings.SplitSeq(s, "\n") {
 			if l == "" {
@@ -239,7 +260,7 @@ func isTable(s string) bool {
 				same++
 			}
 		}
-		if first >= 1 && same*20 >= lines*19 {
+		if (first >= 2 || first == 1 && sep == '\t') && same*20 >= lines*19 {
 			return true
 		}
 	}

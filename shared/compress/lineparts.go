@@ -183,8 +183,11 @@ func isStatus(line string, i, j int) bool {
 	if j < len(line) && line[j] != ' ' && line[j] != ',' && line[j] != '"' && line[j] != ';' && line[j] != ')' && line[j] != '\r' {
 		return false
 	}
-	if k := strings.LastIndexByte(line[:max(i-1, 0)], ' '); i > 1 && line[i-1] == ' ' && strings.Count(line[k+1:i-1], "/") == 4 && strings.Trim(line[k+1:i-1], "0123456789/-+") == "" {
-		return true // HAProxy: behind five times
+	if i > 1 && line[i-1] == ' ' && digits(line, i-2) == i-1 {
+		k := strings.LastIndexByte(line[:i-1], ' ')
+		if strings.Count(line[k+1:i-1], "/") == 4 && strings.Trim(line[k+1:i-1], "0123456789/-+") == "" {
+			return true // HAProxy: behind five times
+		}
 	}
 	for k, n := range statusNames {
 		if !strings.HasSuffix(line[:i], n) {

@@ -93,7 +93,7 @@ func TestLargeInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := compress.Compress(p.Text, compress.Options{Path: "x.log", Line: p.Line})
-		if !r.Changed {
+		if !r.Changed && len(p.Text) > 1<<10 {
 			t.Fatalf("at byte %d: %s", p.Byte, r.Reason)
 		}
 		for _, o := range r.Omissions {
