@@ -100,6 +100,8 @@ type survey struct {
 	errs   []bool
 	roles  map[string]role // of the names met so far
 
+	verdicts map[verdict]bool // failureValue of short strings
+
 	small   bool // fewer than listRows
 	leveled bool // a field says how grave a row is
 }
@@ -127,7 +129,7 @@ func (w *jwriter) choose(rows []int32) []bool {
 	if scalars*2 > n && (n < minScalar || n < listRows && w.t.nodes[rows[0]].kind == '"') {
 		return nil
 	}
-	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, small: n < listRows, fresh: make([]bool, n), errs: make([]bool, n)}
+	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, verdicts: map[verdict]bool{}, small: n < listRows, fresh: make([]bool, n), errs: make([]bool, n)}
 	s.values = make([]jvalue, 0, (int(w.t.nodes[rows[n-1]].next)-int(rows[0]))*3/4)
 	for i, r := range rows {
 		s.row(int32(i), r)
@@ -211,6 +213,30 @@ func (s *survey) walk(row, i int32, path uint64, name string) {
 	}
 }
 
+// failed is failureValue, which is asked once of short strings such as levels.
+func (s *survey) failed(is role, raw string, kind byte) bool {
+	if is == 0 {
+		return false
+	}
+	if kind != '"' || len(raw) > 24 {
+		return failureValue(is, raw, kind)
+	}
+	key := verdict{is, raw}
+	v, ok := s.verdicts[key]
+	if !ok {
+		v = failureValue(is, raw, kind)
+		if len(s.verdicts) < maxDistinct {
+			s.verdicts[key] = v
+		}
+	}
+	return v
+}
+
+type verdict struct {
+	is  role
+	raw string
+}
+
 // seen counts the rows that have the field not.
 func (f *field) seen(row int32) {
 	for r := f.lastRow + 1; r < row && len(f.gaps) < gapsShown; r++ {
@@ -238,7 +264,7 @@ func classOf(raw string, kind byte, isNum bool) class {
 func (s *survey) scalar(row, i, at int32, name string) {
 	raw := s.w.t.raw(i)
 	n := &s.w.t.nodes[i]
-	if failureValue(s.role(name), raw, n.kind) {
+	if s.failed(s.role(name), raw, n.kind) {
 		s.errs[row] = true
 	}
 	if at < 0 {
