@@ -45,6 +45,10 @@ func blindDiffs() []blind {
 		{"diff: plain, with times", "plain.diff", "--- old/f.c\t2026-03-04 09:00:00.000000000 +0000\n+++ new/f.c\t2026-03-05 09:00:00.000000000 +0000\n" + strings.SplitN(hunks("f.c", 12, 6, ""), "+++ b/f.c\n", 2)[1], []string{"+++ new/f.c\t2026-03-05", "+\tnew 11"}, .4, d},
 		{"diff: hg", "hg.diff", "diff -r 1a2b3c4d5e6f -r 6f5e4d3c2b1a f.c\n--- a/f.c\tWed Mar 04 09:00:00 2026 +0000\n+++ b/f.c\tThu Mar 05 09:00:00 2026 +0000\n" + strings.SplitN(hunks("f.c", 12, 6, ""), "+++ b/f.c\n", 2)[1], []string{"diff -r 1a2b3c4d5e6f", "+\tnew 11"}, .4, d},
 		{"diff: after a stat", "show.diff", "commit 1a2b3c4d5e6f1a2b3c4d5e6f1a2b3c4d5e6f1a2b\nAuthor: A <a@example.org>\nDate:   Wed Mar 4 09:00:00 2026 +0000\n\n    shop: less\n---\n f.go | 20 +-\n 1 file changed\n\n" + hunks("f.go", 10, 8, ""), []string{"1 file changed", "+\tnew 9"}, .4, d},
+		{"diff: behind a word about it", "word.diff", "* rounding\n* names\n\n" + hunks("f.go", 10, 8, ""), []string{"* rounding", "-\told 9", "+\tnew 9"}, .4, d},
+		{"diff: of folders", "folders.diff", "Only in a: x\ndiff -ruN a/f.go b/f.go\n--- a/f.go\t2026-03-04 09:00:00\n+++ b/f.go\t2026-03-05 09:00:00\n" + strings.SplitN(hunks("f.go", 12, 6, ""), "+++ b/f.go\n", 2)[1], []string{"Only in a: x", "+\tnew 11"}, .4, d},
+		{"diff: in a fence", "", "Here it is:\n\n```diff\n" + hunks("f.go", 12, 6, "") + "```\n", []string{"```diff", "-\told 3", "+\tnew 11"}, .4, d},
+		{"diff: with its context in the old form", "ctx.diff", "*** a.c\t2026\n--- b.c\t2026\n***************\n*** 1,40 ****\n" + times(40, func(i int) string { return sp("! line %d error\n", i) }) + "--- 1,40 ----\n" + times(40, func(i int) string { return sp("! line %d failed\n", i) }), []string{"! line 20 error", "! line 20 failed"}, 1, compress.Text},
 		{"diff: quoted names", "quote.diff", strings.ReplaceAll(hunks("f.go", 10, 8, ""), "a/f.go", `"a/\303\244 b.go"`), []string{`"a/\303\244 b.go"`, "+\tnew 9"}, .4, d},
 	}
 }

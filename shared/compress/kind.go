@@ -42,6 +42,9 @@ func Detect(text, name string) Kind {
 	if looksDiff(text) {
 		return Diff
 	}
+	if isContextDiff(text) {
+		return Text
+	}
 	ext := strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/")))
 	if _, ok := languages[ext]; ok {
 		return Code
@@ -121,6 +124,9 @@ func looksDiff(text string) bool {
 	head := text[:min(len(text), 16<<10)]
 	git := strings.HasPrefix(head, "diff --git ") || strings.Contains(head, "\ndiff --git ") ||
 		strings.HasPrefix(head, "diff --cc ") || strings.HasPrefix(head, "diff --combined ")
+	if git && mostlyDiff(head) {
+		return true
+	}
 	if git {
 		return strings.HasPrefix(head, "diff --") || strings.HasPrefix(head, "commit ") || strings.HasPrefix(head, "From ") ||
 			strings.HasPrefix(head, "tree ") || strings.HasPrefix(head, "Author:")
@@ -129,7 +135,7 @@ func looksDiff(text string) bool {
 	if i < 0 || i > 0 && head[i-1] != '\n' {
 		return false
 	}
-	if before := head[:i]; i > 0 && !strings.HasPrefix(before, "Index: ") && !strings.HasPrefix(before, "diff ") && !strings.HasPrefix(before, "===") {
+	if before := head[:i]; i > 0 && !strings.HasPrefix(before, "Index: ") && !strings.HasPrefix(before, "diff ") && !strings.HasPrefix(before, "===") && !mostlyDiff(head) {
 		return false
 	}
 	rest := head[i:]
@@ -139,6 +145,24 @@ func looksDiff(text string) bool {
 	}
 	_, rest, _ = strings.Cut(rest, "\n")
 	return strings.HasPrefix(rest, "@@ -")
+}
+
+// mostlyDiff reports that of the lines of a text that begins with something else, a
+// list of files or a word about the change, nearly all are a diff's.
+func mostlyDiff(head string) bool {
+	lines, part := 0, 0
+	for l := range strings.SplitSeq(head, "\n") {
+		lines++
+		if l == "" || strings.IndexByte(" +-@\\", l[0]) >= 0 || strings.HasPrefix(l, "diff ") || strings.HasPrefix(l, "index ") {
+			part++
+		}
+	}
+	return part*10 >= lines*9
+}
+
+// isContextDiff reports the older form of a diff, which is left as it is.
+func isContextDiff(text string) bool {
+	return strings.HasPrefix(text, "*** ") && strings.Contains(text[:min(len(text), 4<<10)], "\n***************")
 }
 
 // Shares of the lines looked at that make a text a log.
