@@ -29,6 +29,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/functions/sig"
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/compress"
 	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/event"
 	"github.com/mneme-ai/mneme/shared/eventlog"
@@ -76,25 +77,27 @@ type Options struct {
 	Picks  models.Config // what a request may pick from
 	Plan   func(project string, p *models.Pick) *gate.Plan
 	// EmbedBudget is embed's; none by default. A million tokens cost a dollar.
-	EmbedBudget func(project string) cost.Budget
-	Embedder    llm.Embedder
-	Spaces      bool          // several embedding spaces, as a program has them; else Embedder's alone
-	Grace       time.Duration // before a space is removed
-	Graph       index.Graph
-	Lexical     index.Lexical
-	Lessons     lookup.Index // none by default
-	Slice       time.Duration
-	Lease       time.Duration
-	Batch       int
-	Wait        time.Duration // of POST /memory/learn
-	LegTimeout  time.Duration
-	LegRest     time.Duration
-	Caller      func(*http.Request) string // query.Config.Caller
-	Reranker    llm.Reranker
-	RerankTop   int
-	Sweep       time.Duration // learn's budget of one sweep
-	PartBytes   int           // of one part's chunk records
-	Now         func() time.Time
+	EmbedBudget  func(project string) cost.Budget
+	Embedder     llm.Embedder
+	Spaces       bool          // several embedding spaces, as a program has them; else Embedder's alone
+	Grace        time.Duration // before a space is removed
+	Graph        index.Graph
+	Lexical      index.Lexical
+	Lessons      lookup.Index // none by default
+	Slice        time.Duration
+	Lease        time.Duration
+	Batch        int
+	Wait         time.Duration // of POST /memory/learn
+	LegTimeout   time.Duration
+	LegRest      time.Duration
+	Caller       func(*http.Request) string // query.Config.Caller
+	Reranker     llm.Reranker
+	RerankTop    int
+	Optimizer    compress.Options // query.Config.Optimizer
+	OriginalsOff bool             // nothing that answers leave out is kept
+	Sweep        time.Duration    // learn's budget of one sweep
+	PartBytes    int              // of one part's chunk records
+	Now          func() time.Time
 	// Live delivers what routes publish, and all that follows, before they go on.
 	Live bool
 	// Retry is how often a store call is tried in all; 1 by default, so that
@@ -245,13 +248,13 @@ func New(t testing.TB, o Options) *World {
 	w.Project, err = project.New(pc)
 	must(err)
 	cleaned.Function = w.Project
-	kept, err := originals.New(originals.Config{Bucket: w.Bucket, Tenant: Tenant, Redactor: Redactor(w.Catalog), Now: o.Now})
+	kept, err := originals.New(originals.Config{Bucket: w.Bucket, Tenant: Tenant, Redactor: Redactor(w.Catalog), Now: o.Now, Off: o.OriginalsOff})
 	must(err)
 	w.Query, err = query.New(query.Config{
 		Serving: serving,
 		Tenant:  Tenant, Log: w.Log, Catalog: w.Catalog, Graph: o.Graph, Lexical: o.Lexical, Embedder: o.Embedder,
 		FloorIDF: rank.Defaults().FloorIDF, LegTimeout: o.LegTimeout, LegRest: o.LegRest, Inbox: Inbox, Caller: o.Caller, Reranker: o.Reranker, RerankModel: "cross", RerankTop: o.RerankTop,
-		Originals: kept, Lessons: o.Lessons,
+		Originals: kept, Optimizer: o.Optimizer, Lessons: o.Lessons,
 	})
 	must(err)
 	w.Sig, err = sig.New(sig.Config{Tenant: Tenant, TenantKey: TenantKey, Log: w.Log, Catalog: w.Catalog, Lessons: o.Lessons, Publish: w.publish, Wait: 50 * time.Millisecond, Now: o.Now})

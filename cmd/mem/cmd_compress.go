@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 	"github.com/mneme-ai/mneme/shared/redact"
 )
 
-// maxCompress bounds the text of mem compress.
+// maxCompress bounds the text of mem compress that is looked at as a whole.
 const maxCompress = 64 << 20
 
 func (a *app) cmdCompress() *cobra.Command {
@@ -26,7 +27,8 @@ func (a *app) cmdCompress() *cobra.Command {
 		Use: "compress [FILE]", Short: "Print a log, JSON, a diff or text as short as a model needs it (standard input where no file is named)", Args: cobra.MaximumNArgs(1),
 		Long: `Print a log, JSON, a diff or text as short as a model needs it.
 
-What is left out is marked where it stood. Secrets are masked first. Where
+What is left out is marked where it stood. A log over 64 MiB is read in parts,
+each shortened by itself; anything else of that size is refused. Secrets are masked first. Where
 "mem up" serves the folder, the original is stored for an hour and the result
 says under which hash: mem original HASH. No server is needed otherwise.
 
@@ -53,7 +55,7 @@ type compressed struct {
 	Reason    string     `json:"reason,omitempty"` // why it is the original
 	BytesIn   int        `json:"bytes_in"`
 	BytesOut  int        `json:"bytes_out"`
-	TokensIn  int        `json:"tokens_in"`
+	TokensIn  int        `json:"tokens_in"` // 0 where the text was read in parts: not counted
 	TokensOut int        `json:"tokens_out"`
 	Masked    int        `json:"masked"` // secrets
 	SHA256    string     `json:"sha256,omitempty"`
@@ -91,10 +93,10 @@ func (a *app) compress(ctx context.Context, in io.Reader, args []string, questio
 	if err != nil {
 		return fault.As(fault.Invalid, err)
 	}
-	if len(b) > maxCompress {
-		return fault.At(fault.Invalid, name, "cut it into parts", "over %d MiB of text; nothing is compressed", maxCompress>>20)
-	}
 	o.Path = name
+	if len(b) > maxCompress {
+		return a.compressParts(ctx, io.MultiReader(bytes.NewReader(b), in), o)
+	}
 	out, err := a.shorten(ctx, string(b), o)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-ai/mneme/functions/query"
+	"github.com/mneme-ai/mneme/shared/compress"
 	"github.com/mneme-ai/mneme/shared/memory"
 	"github.com/mneme-ai/mneme/shared/transcript"
 )
@@ -23,6 +24,7 @@ type queryFlags struct {
 	asOf         string
 	sources      []string
 	also         []string // other projects
+	budget       int      // tokens
 }
 
 func (a *app) cmdQuery() *cobra.Command {
@@ -58,6 +60,7 @@ func (a *app) cmdQuery() *cobra.Command {
 	c.Flags().StringVar(&f.until, "until", "", "only what was said before this day or time")
 	c.Flags().StringVar(&f.asOf, "as-of", "", "the answer of this day or time: nothing that was said later, and nothing replaced by it")
 	c.Flags().StringArrayVar(&f.sources, "source", nil, "only what was said in this upload, by its name or what that begins with; may be given again")
+	c.Flags().IntVar(&f.budget, "budget", 0, "at most so many tokens of texts and quotes, as an agent has room for; what is left out is named, and mem original gives it")
 	c.Flags().StringArrayVar(&f.also, "also", nil, "another project that is asked too; may be given again")
 	return c
 }
@@ -66,6 +69,9 @@ func (a *app) ask(ctx context.Context, c *client, projects []string, question st
 	body := map[string]any{"query": question, "projects": projects, "level": f.level, "since": f.since, "until": f.until, "as_of": f.asOf, "sources": f.sources}
 	if f.limit != 0 {
 		body["limit"] = f.limit
+	}
+	if f.budget != 0 {
+		body["budget_tokens"] = f.budget
 	}
 	var raw json.RawMessage
 	if err := c.send(ctx, http.MethodPost, "/memory/query", body, &raw); err != nil {
@@ -105,6 +111,13 @@ func (a *app) printAnswer(ans query.Answer) {
 	for _, d := range ans.Degraded {
 		fmt.Fprintf(a.err, "note: %s: %s\n", shortOf(d.Leg), shown(d.Why))
 	}
+	for _, om := range ans.Omitted {
+		how := "it is not kept"
+		if om.Hash != "" {
+			how = "mem original " + om.Hash[:compress.ShownHex]
+		}
+		fmt.Fprintf(a.err, "note: %d %s left out: %s\n", om.Count, shown(om.Unit), how)
+	}
 	if len(ans.Results) == 0 {
 		fmt.Fprintln(a.out, ans.Notice)
 		return
@@ -139,7 +152,7 @@ func (a *app) printAnswer(ans query.Answer) {
 				fmt.Fprintf(a.out, "   … and %d more\n", len(r.Citations)-j)
 				break
 			}
-			if summary {
+			if summary && c.Quote != "" {
 				fmt.Fprintf(a.out, "   “%s”\n", indent(shown(c.Quote), "   "))
 			}
 			who := strings.TrimSpace(string(c.Role) + " " + age(c.Time))

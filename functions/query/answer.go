@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mneme-ai/mneme/shared/memory"
+	"github.com/mneme-ai/mneme/shared/originals"
 )
 
 // Request is one question.
@@ -23,6 +24,11 @@ type Request struct {
 	// DenseWeight is the share of the semantic leg, [0,1], in the place of the embedding
 	// space's own: 0 asks words alone, 1 meaning alone.
 	DenseWeight *float64
+	// Optimize shortens texts and quotes for a model or an agent.
+	Optimize bool
+	// BudgetTokens is the most that texts and quotes may have together; 0: no bound. It
+	// implies Optimize.
+	BudgetTokens int
 }
 
 // Answer is the answer to it.
@@ -34,6 +40,9 @@ type Answer struct {
 	TookMS   float64    `json:"took_ms"`
 	Results  []Result   `json:"results"`
 	Notice   string     `json:"notice,omitempty"`
+	// Tokens and Omitted stand in an answer that was to be short.
+	Tokens  *Tokens             `json:"tokens,omitempty"`
+	Omitted []originals.Omitted `json:"omitted,omitzero"`
 }
 
 // Result is one node.
@@ -43,6 +52,7 @@ type Result struct {
 	Project      string       `json:"project"`
 	QueryID      string       `json:"query_id"`
 	Text         string       `json:"text"`
+	Shortened    bool         `json:"shortened,omitempty"` // Text is; Answer.Omitted says of what
 	Score        float64      `json:"score"`
 	Components   Components   `json:"components"`
 	Reason       string       `json:"reason"`
@@ -86,7 +96,13 @@ type Citation struct {
 	ChunkStart int          `json:"chunk_start"`
 	ChunkEnd   int          `json:"chunk_end"`
 	Quote      string       `json:"quote"`
-	Node       memory.SHA   `json:"node"`
-	Role       memory.Role  `json:"role,omitempty"`
-	Time       *time.Time   `json:"time,omitempty"`
+	// What an answer that was to be short did with the quote: it is shortened, it is the
+	// text above and stands there, it had no room.
+	Shortened    bool `json:"shortened,omitempty"`
+	QuoteIsText  bool `json:"quote_is_text,omitempty"`
+	QuoteOmitted bool `json:"quote_omitted,omitempty"`
+
+	Node memory.SHA  `json:"node"`
+	Role memory.Role `json:"role,omitempty"`
+	Time *time.Time  `json:"time,omitempty"`
 }

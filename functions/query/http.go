@@ -78,6 +78,9 @@ type body struct {
 	Floor    *bool    `json:"floor"`
 
 	DenseWeight *float64 `json:"dense_weight"`
+
+	Optimize     bool `json:"optimize"`
+	BudgetTokens *int `json:"budget_tokens"`
 }
 
 // maxBody is of a request: room for a question that is too long to be told so.
@@ -113,6 +116,20 @@ func fromURL(r *http.Request) (Request, error) {
 		}
 		b.Floor = &on
 	}
+	if s := v.Get("optimize"); s != "" {
+		on, err := strconv.ParseBool(s)
+		if err != nil {
+			return Request{}, fault.At(fault.Invalid, "optimize", "true for short texts and quotes", "%q is neither true nor false", s)
+		}
+		b.Optimize = on
+	}
+	if s := v.Get("budget_tokens"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return Request{}, fault.At(fault.Invalid, "budget_tokens", "a number from 50 to 1000000", "%q is not one", s)
+		}
+		b.BudgetTokens = &n
+	}
 	if s := v.Get("dense_weight"); s != "" {
 		w, err := strconv.ParseFloat(s, 64)
 		if err != nil {
@@ -125,6 +142,12 @@ func fromURL(r *http.Request) (Request, error) {
 
 func (b body) request() (Request, error) {
 	q := Request{Query: b.Query, DenseWeight: b.DenseWeight, NoFloor: b.Floor != nil && !*b.Floor}
+	q.Optimize = b.Optimize
+	if b.BudgetTokens != nil {
+		if q.BudgetTokens = *b.BudgetTokens; q.BudgetTokens == 0 {
+			return q, fault.At(fault.Invalid, "budget_tokens", "a number from 50 to 1000000", "0")
+		}
+	}
 	if b.Limit != nil {
 		if q.Limit = *b.Limit; q.Limit < 1 || q.Limit > maxLimit {
 			return q, fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", q.Limit)
@@ -189,6 +212,8 @@ func (q *Request) check() error {
 		return fault.At(fault.Invalid, "query", "ask a shorter question", "%d bytes, at most %d", len(q.Query), maxQuery)
 	case !utf8.ValidString(q.Query):
 		return fault.At(fault.Invalid, "query", "send it as UTF-8", "not UTF-8")
+	case checkBudget(q.BudgetTokens) != nil:
+		return checkBudget(q.BudgetTokens)
 	case q.Limit < 0 || q.Limit > maxLimit:
 		return fault.At(fault.Invalid, "limit", "a number from 1 to 100", "%d", q.Limit)
 	case q.DenseWeight != nil && !(*q.DenseWeight >= 0 && *q.DenseWeight <= 1):

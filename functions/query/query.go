@@ -27,6 +27,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/compress"
 	"github.com/mneme-ai/mneme/shared/cures"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -73,6 +74,8 @@ type Config struct {
 	RerankTimeout time.Duration
 	// Originals keeps what was left out of what readers were given; nil: nothing is kept.
 	Originals *originals.Store
+	// Optimizer says what may be shortened of an answer whose reader asks for less.
+	Optimizer compress.Options
 	// Lessons is the index of lessons; nil: GET /memory/context answers without them.
 	Lessons lookup.Index
 	// Redact gives the rules by which failures were masked before they were signed; nil:
@@ -203,6 +206,11 @@ func (f *Function) Ask(ctx context.Context, q Request) (_ Answer, err error) {
 		a.Notice = "nothing is known about this"
 		if r.without("semantic") || r.without("lexical") {
 			a.Notice = "nothing was found, but not everything was searched"
+		}
+	}
+	if q.Optimize || q.BudgetTokens > 0 {
+		if err := f.optimize(ctx, &q, &a); err != nil {
+			return a, err
 		}
 	}
 	a.TookMS = float64(f.cfg.Now().Sub(start).Microseconds()) / 1000

@@ -28,10 +28,11 @@ var noFunction = map[string]bool{
 
 func (l braces) bodies(s string) ([]body, bool) {
 	var out []body
-	var stack []int // where a brace opened; -1 for one that is no function's
-	stmt := 0       // where the statement began
-	inside := -1    // depth of the function we are in, or -1
-	line := 0       // where the line began
+	var stack []opened
+	parens := 0  // open since the last brace
+	stmt := 0    // where the statement began
+	inside := -1 // depth of the function we are in, or -1
+	line := 0    // where the line began
 	for i := 0; i < len(s); {
 		if s[i] == '\n' {
 			line = i + 1
@@ -43,6 +44,9 @@ func (l braces) bodies(s string) ([]body, bool) {
 				}
 				i++
 			}
+			if strings.TrimSpace(s[stmt:line]) == "" {
+				stmt = i
+			}
 			continue
 		}
 		next, skipped, ok := l.skip(s, i)
@@ -50,37 +54,64 @@ func (l braces) bodies(s string) ([]body, bool) {
 			return nil, false
 		}
 		if skipped {
+			if s[i] == '/' && strings.TrimSpace(s[stmt:i]) == "" {
+				stmt = next // a comment before a statement is no part of its head
+			}
 			i = next
 			continue
 		}
 		switch s[i] {
 		case ';':
 			stmt = i + 1
+		case '(':
+			parens++
+		case ')':
+			parens--
 		case '{':
-			at := -1
-			if inside < 0 {
+			part := (parens > 0 || len(stack) > 0 && stack[len(stack)-1].part) && !opensBlock(s[stmt:i])
+			if inside < 0 && !part {
 				if name, ok := functionHead(s[stmt:i]); ok {
-					at = i
 					inside = len(stack)
 					out = append(out, body{name: name, from: i + 1, open: " /* ", close: " */ "})
 				}
 			}
-			stack = append(stack, at)
-			stmt = i + 1
+			stack = append(stack, opened{part: part, parens: parens})
+			parens = 0
+			if !part {
+				stmt = i + 1
+			}
 		case '}':
 			if len(stack) == 0 {
 				return nil, false
 			}
+			o := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
 			if len(stack) == inside {
 				inside = -1
 				out[len(out)-1].to = i
 			}
-			stmt = i + 1
+			parens = o.parens
+			if !o.part {
+				stmt = i + 1
+			}
 		}
 		i++
 	}
 	return out, len(stack) == 0
+}
+
+// opened is a brace that is open: whether it is part of a statement, as a pattern
+// or a type among parameters is, and the parentheses that were open before it.
+type opened struct {
+	part   bool
+	parens int
+}
+
+// opensBlock reports that a brace within parentheses begins the body of a function
+// that is passed.
+func opensBlock(head string) bool {
+	head = strings.TrimRight(head, " \t\r\n")
+	return strings.HasSuffix(head, ")") || strings.HasSuffix(head, "=>") || strings.HasSuffix(head, "->") || strings.HasSuffix(head, "|")
 }
 
 // functionHead reports that the text before a brace declares a function, and its
@@ -116,6 +147,9 @@ func (l braces) skip(s string, i int) (next int, skipped, ok bool) {
 		if strings.HasPrefix(s[i:], "/*") {
 			return l.comment(s, i)
 		}
+		if l.templates && strings.HasPrefix(s[i:], "/>") {
+			return i + 2, true, true // the end of a tag
+		}
 		if l.templates && literalAllowed(s[:i]) {
 			j := pattern(s, i)
 			return j, true, j > 0
@@ -147,6 +181,9 @@ func (l braces) skip(s string, i int) (next int, skipped, ok bool) {
 		j := quoted(s, i, l.lifetimes)
 		return j, true, j > 0
 	case '\'':
+		if l.templates && i > 0 && alnum[s[i-1]] {
+			return i + 1, true, true // don't, between tags
+		}
 		if l.lifetimes { // 'a is a lifetime, 'a' and '\n' are characters
 			if i+2 < len(s) && s[i+1] != '\\' && s[i+2] != '\'' && s[i+1] < 0x80 {
 				return i + 1, true, true

@@ -21,6 +21,7 @@ func (o *Options) choose(lines []string, text string) []fate {
 	seen := make(map[uint64]int32, 256) // how often a form was there so far
 	first := make(map[uint64]bool, 256) // gists that were there
 	rare := make([]int32, 0, 64)        // lines with a gist of their own
+	said := make([]int32, 0, 64)        // first lines of a form
 	var failures, doubts, warnings []int32
 	var outcomes []int32
 	var prev uint64
@@ -51,6 +52,9 @@ func (o *Options) choose(lines []string, text string) []fate {
 		if li.summary && li.level < strong {
 			outcomes = append(outcomes, int32(i))
 		}
+		if n == 0 {
+			said = append(said, int32(i))
+		}
 		if !first[li.gist] && n == 0 && li.level == info && !li.frame {
 			first[li.gist] = true
 			rare = append(rare, int32(i))
@@ -70,6 +74,7 @@ func (o *Options) choose(lines []string, text string) []fate {
 	for _, i := range warnings[:min(len(warnings), warningsShown)] {
 		c.add(int(i), c.budget)
 	}
+	c.singles(said, seen)
 	shown := rareShown
 	if len(failures)+len(doubts) > 0 {
 		shown = rareBeside
@@ -80,6 +85,29 @@ func (o *Options) choose(lines []string, text string) []fate {
 		}
 	}
 	return c.fates
+}
+
+// singlesShown is the most lines that stay as theirs is a form that no other line
+// has: where more have, it says nothing. So does it in a short log.
+const (
+	singlesShown = 10
+	singlesShare = 25 // lines for each of them
+)
+
+// singles keeps lines that stand alone among many that are alike.
+func (c *chooser) singles(said []int32, seen map[uint64]int32) {
+	most := min(singlesShown, len(c.lines)/singlesShare)
+	var alone []int
+	for _, i := range said {
+		if seen[c.info[i].template] == 1 && c.fates[i] < aside {
+			if alone = append(alone, int(i)); len(alone) > most {
+				return
+			}
+		}
+	}
+	for _, i := range alone {
+		c.add(i, c.budget)
+	}
 }
 
 // cost is what a line takes up once it is shown.
@@ -210,7 +238,10 @@ func (c *chooser) under(i, limit int) {
 	if i > 0 && (c.info[i-1].frame || indented(c.lines[i-1])) {
 		before = beforeTraced // the exception stands below its stack, the deepest frame last
 	}
-	for j := i - 1; j >= i-before; j-- {
+	for j := i - 1; j >= 0 && before > 0 && j >= i-maxBefore; j-- {
+		if letters(c.lines[j]) { // a ruled line says nothing
+			before--
+		}
 		c.add(j, limit)
 	}
 	frames := 0
@@ -223,6 +254,19 @@ func (c *chooser) under(i, limit int) {
 		}
 		frames++
 	}
+}
+
+// maxBefore is how far above a failure the line before it may stand.
+const maxBefore = 6
+
+// letters reports a line with a letter or a digit.
+func letters(l string) bool {
+	for i := range len(l) {
+		if alnum[l[i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // indented reports a line that belongs to the one above it, behind its time.

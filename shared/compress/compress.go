@@ -21,6 +21,10 @@ type Options struct {
 	// store of originals.
 	Exact bool
 
+	// Line is how many lines stand before the text where it is a part of a larger one:
+	// marks and omissions of a log count from there.
+	Line int
+
 	// Original lets marks name the original by its hash. The caller stores it.
 	Original bool
 

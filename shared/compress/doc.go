@@ -39,6 +39,12 @@
 // be stored. The text that a retrieval gave back is not compressed again: the
 // caller sets Options.Exact.
 //
+// What has no name is taken for a log only where it is sure (kind.go, written.go):
+// programs, documents, tables, settings and lists of places come back whole.
+//
+// Parts (parts.go) reads a log that is too large to be looked at as a whole; with
+// Options.Line the marks count the lines of the whole.
+//
 // Align (align.go) orders Mneme's own prompt so that its beginning is the same
 // bytes from turn to turn.
 //

@@ -156,7 +156,7 @@ func (w *jwriter) value(i int32) {
 		w.rows(rows, true)
 	case '"':
 		if !w.blob(n) {
-			w.inner(n)
+			w.inner(i)
 		}
 	}
 }
@@ -165,16 +165,20 @@ func (w *jwriter) value(i int32) {
 // printed often stands in a field of what a tool answered.
 const innerBytes = 1 << 10
 
+// printed are fields that hold what a program printed.
+var printed = map[string]bool{"stdout": true, "stderr": true, "output": true, "log": true, "logs": true, "console": true, "tool_output": true, "tool_result": true, "aggregated_output": true, "combined_output": true, "trace": true}
+
 // inner compresses a string that is a log. It works on the string as it is
 // written: its lines are what stands between the escapes of line feeds, and those
 // that stay keep every escape.
-func (w *jwriter) inner(n *jnode) {
+func (w *jwriter) inner(i int32) {
+	n := &w.t.nodes[i]
 	raw := w.t.text[n.start+1 : n.end-1]
 	if len(raw) < innerBytes || !strings.Contains(raw, `\n`) || w.o.Keep[Log] {
 		return
 	}
 	text := realLines(raw)
-	if Detect(text, "") != Log {
+	if Detect(text, "") != Log && !(printed[strings.ToLower(w.t.name(i))] && isLog(text, true)) {
 		return
 	}
 	d, ok := w.o.compressLog(text, w.hash)

@@ -159,11 +159,19 @@ func (t *jtree) name(i int32) string {
 // logs JSON is started by one that does not. They stay.
 const strayShare = 0.1
 
+// fewStrays may be half of the lines of a stream: what is left of a long one has few
+// lines beside them.
+const fewStrays = 20
+
+func strays(stray, lines int) bool {
+	return float64(stray) <= strayShare*float64(lines) || stray <= fewStrays && stray*2 <= lines
+}
+
 // isJSONStream reports values one after another: at least two, most often one a
 // line.
 func isJSONStream(text string) bool {
 	lines, stray := countLines(text)
-	if lines >= 2 && float64(stray) <= strayShare*float64(lines) {
+	if lines >= 2 && strays(stray, lines) {
 		return true
 	}
 	t := jtree{text: text}
@@ -229,5 +237,5 @@ func (t *jtree) lineStream() (roots []int32, ok bool) {
 		}
 		i = end + 1
 	}
-	return roots, len(roots) >= 2 && float64(stray) <= strayShare*float64(len(roots))
+	return roots, len(roots) >= 2 && strays(stray, len(roots))
 }

@@ -3,6 +3,7 @@ package compress_test
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,15 @@ func law(t *testing.T, name, text string, o compress.Options) compress.Result {
 // and every number in it stands in the input as it is written.
 func jsonLaw(t *testing.T, name, text string, r compress.Result) {
 	t.Helper()
+	rest := text
+	for _, piece := range jsonMark.Split(r.Text, -1) { // literals, names and white space stay as they are written
+		_, after, ok := strings.Cut(rest, piece)
+		if !ok {
+			t.Errorf("%s: what stands between marks is not the input's, or not in its order: %s", name, head(piece))
+			return
+		}
+		rest = after
+	}
 	want, ok := keyPaths(text)
 	if !ok {
 		return // a stream with lines that are no JSON
@@ -86,6 +96,10 @@ func keyPaths(text string) ([]string, bool) {
 	}
 	return slices.Sorted(maps.Keys(set)), strings.TrimSpace(text[dec.InputOffset():]) == ""
 }
+
+// jsonMark is any mark in a JSON text. A mark of the input is found as well: it only
+// makes pieces smaller.
+var jsonMark = regexp.MustCompile(`\{"_omitted":\d+(,"_ccr":"[0-9a-f]*")?\}|(?:\\n)?\[\.\.\. [^\]\\]*original [0-9a-f]+\]|\s*\[\.\.\. [^\]\\]*\]\s?`)
 
 func walk(dec *json.Decoder, path string, set map[string]bool) bool {
 	tok, err := dec.Token()

@@ -20,10 +20,17 @@ type lineInfo struct {
 }
 
 // classify reads a line once. It takes the line without its line feed.
-func classify(line string) lineInfo {
-	var li lineInfo
+func classify(line string) (li lineInfo) {
 	if len(line) > maxLine {
+		rest := line[maxLine:]
 		line = line[:maxLine] // a longer one is cut before it is shown
+		defer func() {
+			if li.level < strong {
+				if _, announced := firstFailure(rest); announced {
+					li.level, li.form = strong, true
+				}
+			}
+		}()
 	}
 	start, stamped := prefix(line)
 	li.stamped = stamped
@@ -38,6 +45,10 @@ func classify(line string) lineInfo {
 			li.level, li.form = forms[i].level, forms[i].level > info
 			break
 		}
+	}
+	li.stamped = li.stamped || isAccess(line)
+	if l := lettered(body); l > li.level {
+		li.level, li.form, li.stamped = l, true, true
 	}
 	li.frame = isFrame(body)
 	li.scan(line, start)
@@ -93,6 +104,15 @@ func (li *lineInfo) scan(line string, start int) {
 		}
 		if digits > 0 {
 			h = (h ^ '#') * prime
+			if letters == 0 && j-i == 3 && (c == '4' || c == '5') && isStatus(line, i, j) {
+				li.form = true
+				h = (h ^ uint64(c)) * prime // a line of another kind than that of a 200
+				if c == '5' {
+					li.raise(strong, false)
+				} else {
+					li.raise(weak, false)
+				}
+			}
 			zero := letters == 0 && strings.Trim(line[i:j], "0") == ""
 			if pendingAt >= 0 && letters == 0 && i-pendingAt <= 3 { // "fail 0", "errors: 3"
 				summed = true
@@ -136,6 +156,19 @@ func (li *lineInfo) scan(line string, start int) {
 					li.stamped = true
 				}
 				li.closes = li.closes || class&closing != 0
+				if class&counted != 0 && j < len(line) && line[j] == '=' {
+					if n := counts(line, j+1); n != nothingCounted { // failed=1
+						summed = true
+						if n == some && class&(fails|doubts) != 0 {
+							h = (h ^ 'n') * prime // a line of another kind than that of failed=0
+							li.raise(strong, false)
+							li.form = true
+						}
+						numberBefore = false
+						i = j
+						continue
+					}
+				}
 				if class&counted != 0 {
 					if numberBefore && i >= 2 && line[i-1] == ' ' {
 						summed = true
@@ -193,6 +226,29 @@ func (li *lineInfo) raise(l level, common bool) {
 func endsInError(w []byte) bool {
 	return bytes.HasSuffix(w, []byte("error")) || bytes.HasSuffix(w, []byte("notfound")) || bytes.HasSuffix(w, []byte("failure")) || bytes.HasSuffix(w, []byte("fault"))
 }
+
+// counts tells what number stands at i, alone.
+func counts(line string, i int) count {
+	j, zero := i, true
+	for ; j < len(line) && '0' <= line[j] && line[j] <= '9'; j++ {
+		zero = zero && line[j] == '0'
+	}
+	switch {
+	case j == i || j < len(line) && (alnum[line[j]] || line[j] == '.'):
+		return nothingCounted
+	case zero:
+		return none
+	}
+	return some
+}
+
+type count uint8
+
+const (
+	nothingCounted count = iota
+	none
+	some
+)
 
 // wordLevel judges a known word by where it stands: libgpg-error, errors.go and
 // --fail-fast are names.

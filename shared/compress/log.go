@@ -65,7 +65,7 @@ func (o *Options) compressLog(text, hash string) (draft, bool) {
 	units := make([]unit, 0, min(len(lines), 4096))
 	// The first round reads the original's lines; later ones the few that are left.
 	keep := o.choose(lines, text)
-	units = shorten(lines, keep, func(i int) unit { return unit{text: lines[i], from: i, to: i + 1} }, units)
+	units = shorten(lines, keep, func(i int) unit { return unit{text: lines[i], from: o.Line + i, to: o.Line + i + 1} }, units)
 	if !changed(units) {
 		return draft{text: text}, true
 	}
@@ -237,7 +237,7 @@ func trimLong(u unit, headBytes, tailBytes int, focus bool) unit {
 	head := runeEnd(s, headBytes)
 	tail := runeStart(s, len(s)-tailBytes)
 	from, to := 0, 0
-	if at := firstFailure(s[head:tail]); focus && at >= 0 {
+	if at, _ := firstFailure(s[head:tail]); focus && at >= 0 {
 		from = runeStart(s, max(head, head+at-lineFocus))
 		to = runeEnd(s, min(tail, head+at+lineFocus))
 	}
@@ -264,15 +264,32 @@ func trimLong(u unit, headBytes, tailBytes int, focus bool) unit {
 }
 
 // firstFailure is where in a long line the first word of a failure stands, or -1.
-func firstFailure(s string) int {
+// One that is announced, by a colon or in a field of its own, goes before those
+// that programs are full of.
+func firstFailure(s string) (at int, announced bool) {
 	best := -1
-	for _, w := range []string{"error", "Error", "ERROR", "fatal", "FATAL", "panic", "Exception", "FAILED", "failed"} {
-		if i := strings.Index(s, w); i >= 0 && (best < 0 || i < best) {
-			best = i
-			s = s[:min(len(s), i+len(w))]
+	for _, w := range []string{"rror", "RROR", "atal", "FATAL", "panic", "xception", "FAILED", "ailed"} {
+		for i := 0; i < len(s); {
+			k := strings.Index(s[i:], w)
+			if k < 0 {
+				break
+			}
+			i += k
+			end := i + len(w)
+			told := end+1 < len(s) && (s[end] == ':' && s[end+1] == ' ' || s[end] == '"' && s[end+1] == ':' && end+3 < len(s) && (s[end+2] == '"' && s[end+3] != '"' || s[end+2] == '{'))
+			switch {
+			case told && (!announced || i < best):
+				best, announced = i, true
+			case !announced && (best < 0 || i < best):
+				best = i
+			}
+			if told || announced && i > best {
+				break
+			}
+			i = end
 		}
 	}
-	return best
+	return best, announced
 }
 
 // runeEnd is the greatest border of a rune that is at most i.

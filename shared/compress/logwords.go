@@ -84,7 +84,7 @@ var warnWords = []string{"warning", "warnings", "warn", "warned", "wrn", "пре
 // countedWords stand beside numbers in summaries of a run.
 var countedWords = []string{
 	"passed", "pass", "passing", "failed", "fail", "failing", "failures", "errors", "error", "skipped", "skip", "warnings", "warning", "tests", "test", "suites", "problems", "problem", "vulnerabilities",
-	"examples", "assertions", "ok", "todo", "pending", "cancelled", "deselected", "xfailed", "destroyed", "succeeded", "tasks", "ran", "targets", "total",
+	"examples", "assertions", "ok", "todo", "pending", "cancelled", "deselected", "xfailed", "destroyed", "succeeded", "tasks", "ran", "targets", "total", "unreachable",
 }
 
 // levelWords are the names of levels that loggers print.
@@ -109,6 +109,7 @@ var forms = []struct {
 	{"✕", strong}, {"✗", strong}, {"✘", strong}, {"×", strong}, {"●", strong}, {"⨯", strong}, {"❌", strong}, {"!!!", strong}, {"> ", info},
 	{"Segmentation fault", strong}, {"Killed", strong}, {"Aborted", strong}, {"Bus error", strong}, {"Terminated", strong}, {"Exception in thread", strong}, {"Unhandled", strong}, {"Uncaught", strong},
 	{"thread '", weak}, {"undefined reference", strong}, {"fatal:", strong}, {"rejected", weak}, {"CONFLICT", strong}, {"Process completed with exit code", strong}, {"The operation was", weak},
+	{"Invalid read of size", strong}, {"Invalid write of size", strong}, {"Invalid free()", strong}, {"Mismatched free()", strong}, {"Conditional jump or move depends", strong}, {"Use of uninitialised value", strong}, {"Process terminating with", strong},
 	{"│ Error", strong}, {"╷", info}, {"▲ [WARNING]", warn}, {"✖", strong}, {"error[", strong}, {"Assertion", strong}, {"AssertionError", strong}, {"nginx: [emerg]", strong}, {"ld: ", weak}, {"collect2:", weak},
 }
 

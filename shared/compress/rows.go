@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // Which elements of an array stay: of rowsShown the first 30 %, the last 15 %
@@ -13,7 +11,8 @@ import (
 //
 //	rows that report a failure, by the VALUE of a field that tells it
 //	the first two rows of a value that is rare in a field of few values
-//	the first row of each key path
+//	the first row of each key path, and two without one that nearly all have
+//	two rows whose value is of another sort than the others of its field
 //	rows with a number far from the others of its field
 //	rows with the question's words
 //
@@ -41,56 +40,8 @@ const (
 	changesShown = 6    // of one field: where its value changes
 	queryRows    = 10
 	maxFields    = 256
+	maxColumns   = 64 // of rows that are arrays
 )
-
-// field is what is known of one key path over all rows.
-type field struct {
-	rows     int            // that have it
-	values   map[uint64]int // how often each value is there, up to maxDistinct
-	many     bool           // more values than that
-	n        int            // of numbers
-	sum, sq  float64
-	forms    map[uint64]bool // its strings, numbers and ids masked, up to maxDistinct
-	strBytes int             // of its strings
-	changes  []int32         // rows whose value is another than that of the row before
-	last     uint64
-	manyMove bool
-}
-
-const maxDistinct = 256
-
-// jvalue is a scalar of one row.
-type jvalue struct {
-	hash  uint64
-	num   float64
-	row   int32
-	path  int16
-	isNum bool
-}
-
-type survey struct {
-	w      *jwriter
-	fields []field
-	values []jvalue
-	paths  map[uint64]int32 // of any value, scalar or not; the index of its field, or -1
-	fresh  []bool           // rows with a key path that no row before has
-	errs   []bool
-	roles  map[string]role // of the names met so far
-
-	small   bool // fewer than listRows
-	leveled bool // a field says how grave a row is
-}
-
-// hashString is FNV-1a: the same in every run, as what collides must be too.
-func hashString(h uint64, s string) uint64 {
-	const prime = 1099511628211
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * prime
-	}
-	return h
-}
-
-const hashBasis = 14695981039346656037
 
 // choose tells which rows stay; nil when all do.
 func (w *jwriter) choose(rows []int32) []bool {
@@ -104,12 +55,12 @@ func (w *jwriter) choose(rows []int32) []bool {
 	if scalars*2 > n && (n < minScalar || n < listRows && w.t.nodes[rows[0]].kind == '"') {
 		return nil
 	}
-	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, small: n < listRows, fresh: make([]bool, n), errs: make([]bool, n)}
+	s := survey{w: w, paths: map[uint64]int32{}, roles: map[string]role{}, verdicts: map[verdict]bool{}, small: n < listRows, fresh: make([]bool, n), errs: make([]bool, n)}
 	s.values = make([]jvalue, 0, (int(w.t.nodes[rows[n-1]].next)-int(rows[0]))*3/4)
 	for i, r := range rows {
 		s.row(int32(i), r)
 	}
-	if scalars == 0 && (!s.repetitive(n) || n < listRows && s.worded(rows)) {
+	if scalars == 0 && (!s.repetitive(n) && (n < listRows || !s.measured() && !s.told(rows)) || n < listRows && s.worded(rows)) {
 		return nil
 	}
 	stays := make([]bool, n)
@@ -137,127 +88,6 @@ func (w *jwriter) choose(rows []int32) []bool {
 	return stays
 }
 
-// row reads a row's key paths and scalars.
-func (s *survey) row(i, r int32) {
-	if s.w.t.nodes[r].kind == 'x' {
-		s.errs[i] = true // a line that is no value: it stays, unless others are like it
-		return
-	}
-	s.walk(i, r, hashBasis, "")
-}
-
-func (s *survey) walk(row, i int32, path uint64, name string) {
-	n := &s.w.t.nodes[i]
-	at, known := s.paths[path]
-	if !known {
-		at = -1
-		if len(s.fields) < maxFields {
-			at = int32(len(s.fields))
-			s.fields = append(s.fields, field{values: map[uint64]int{}})
-		}
-		s.paths[path] = at
-		s.fresh[row] = true
-	}
-	switch n.kind {
-	case '{':
-		if s.role(name)&failure != 0 && n.next > i+1 {
-			s.errs[row] = true
-		}
-		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
-			key := s.w.t.name(c)
-			s.walk(row, c, hashString(path^0x2e, key), key)
-		}
-	case '[':
-		if s.role(name)&failure != 0 && n.next > i+1 {
-			s.errs[row] = true
-		}
-		for c := i + 1; c < n.next; c = s.w.t.nodes[c].next {
-			s.walk(row, c, hashString(path, "[]"), name)
-		}
-	default:
-		s.scalar(row, i, at, name)
-	}
-}
-
-func (s *survey) scalar(row, i, at int32, name string) {
-	raw := s.w.t.raw(i)
-	n := &s.w.t.nodes[i]
-	if failureValue(s.role(name), raw, n.kind) {
-		s.errs[row] = true
-	}
-	if at < 0 {
-		return
-	}
-	f := &s.fields[at]
-	f.rows++
-	h := hashString(hashBasis, raw)
-	if !f.many {
-		f.values[h]++
-		f.many = len(f.values) > maxDistinct
-	}
-	if f.rows > 1 && h != f.last && !f.manyMove {
-		if len(f.changes) == changesShown {
-			f.manyMove = true
-		} else {
-			f.changes = append(f.changes, row)
-		}
-	}
-	f.last = h
-	if n.kind == '"' && s.small {
-		if s.role(name)&outcome != 0 && levelNames[strings.ToLower(name)] {
-			s.leveled = true
-		}
-		if f.forms == nil {
-			f.forms = map[uint64]bool{}
-		}
-		f.forms[maskedHash(raw)] = true
-		f.strBytes += len(raw)
-	}
-	v := jvalue{row: row, path: int16(at), hash: h}
-	if n.kind == 'n' {
-		if x, err := strconv.ParseFloat(raw, 64); err == nil {
-			v.num, v.isNum = x, true
-			f.n++
-			f.sum += x
-			f.sq += x * x
-		}
-	}
-	s.values = append(s.values, v)
-}
-
-// repetitive reports that some field of most rows says the same again and again.
-func (s *survey) repetitive(n int) bool {
-	for i := range s.fields {
-		f := &s.fields[i]
-		if f.rows*2 >= n && !f.many && len(f.values)*2 <= f.rows {
-			return true
-		}
-	}
-	// Rows of empty objects and arrays have no scalar at all.
-	return len(s.values) == 0
-}
-
-// levelNames are the fields of a log's rows that say how grave each is.
-var levelNames = map[string]bool{"level": true, "lvl": true, "severity": true}
-
-// worded reports a list of things, each in its own words: no row stands for
-// another.
-func (s *survey) worded(rows []int32) bool {
-	if s.leveled {
-		return false
-	}
-	total, own := 0, 0
-	for _, r := range rows {
-		total += len(s.w.t.raw(r))
-	}
-	for i := range s.fields {
-		if f := &s.fields[i]; len(f.forms)*2 > f.rows {
-			own += f.strBytes
-		}
-	}
-	return float64(own) >= wordedShare*float64(total)
-}
-
 // failures keeps rows that report one. Of those that differ in numbers alone the
 // first and the last stay.
 func (s *survey) failures(rows []int32, stays []bool) {
@@ -281,37 +111,28 @@ func (s *survey) failures(rows []int32, stays []bool) {
 	}
 }
 
-// maskedHash is a hash of a text without its numbers and ids.
-func maskedHash(s string) uint64 {
-	const prime = 1099511628211
-	h := uint64(hashBasis)
-	for i := 0; i < len(s); {
-		if !alnum[s[i]] {
-			h = (h ^ uint64(s[i])) * prime
-			i++
-			continue
-		}
-		j, digit := i, false
-		for j < len(s) && alnum[s[j]] {
-			digit = digit || s[j] <= '9'
-			j++
-		}
-		if digit {
-			h = (h ^ '#') * prime
-		} else {
-			h = hashString(h, s[i:j])
-		}
-		i = j
-	}
-	return h
-}
-
 // rare keeps the first two rows of each value that is rare in a category.
 func (s *survey) rare(stays []bool) {
 	n := len(stays)
+	few := max(1, int(rareShare*float64(n)))
+	for i := range s.fields {
+		f := &s.fields[i]
+		f.seen(int32(n))
+		if f.missing <= few {
+			for _, r := range f.gaps {
+				stays[r] = true
+			}
+		}
+	}
 	seen := map[[2]uint64]int{}
 	for _, v := range s.values {
 		f := &s.fields[v.path]
+		if c := f.classes[v.class]; c <= few && c*10 < f.rows {
+			key := [2]uint64{uint64(v.path), uint64(v.class)}
+			if seen[key]++; seen[key] <= 2 {
+				stays[v.row] = true
+			}
+		}
 		if f.many || len(f.values) > fewValues || len(f.values) < 2 {
 			continue
 		}
@@ -322,7 +143,7 @@ func (s *survey) rare(stays []bool) {
 		if float64(most) < commonShare*float64(f.rows) {
 			continue
 		}
-		if c := f.values[v.hash]; c > max(1, int(rareShare*float64(n))) {
+		if c := f.values[v.hash]; c > few {
 			continue
 		}
 		key := [2]uint64{uint64(v.path), v.hash}

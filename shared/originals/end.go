@@ -29,55 +29,67 @@ func (s *Store) bury(ctx context.Context, key string) error {
 	return s.cfg.Bucket.Delete(ctx, key)
 }
 
-// trim pushes out what a project has over MaxEntries, and removes old stubs. It
-// counts from time to time: the bound is met within listEvery puts.
-func (s *Store) trim(ctx context.Context, project string) error {
+// trim pushes out what a project has over MaxEntries and MaxTotal, and removes old
+// stubs, after packed bytes were put. It counts from time to time: the bounds are met
+// within listEvery puts.
+func (s *Store) trim(ctx context.Context, project string, packed int64) error {
 	s.mu.Lock()
-	n, known := s.count[project]
-	s.count[project] = n + 1
-	due := !known || n+1 >= listEvery || s.alive[project]+n+1 > s.cfg.MaxEntries
-	if due {
-		s.count[project] = 0
-	}
+	n := s.puts[project]
+	n.since++
+	n.bytes += packed
+	due := n.since == 1 && n.alive == 0 || n.since >= listEvery || n.alive+n.since > s.cfg.MaxEntries || n.bytes > s.cfg.MaxTotal
+	s.puts[project] = n
 	s.mu.Unlock()
 	if !due {
 		return nil
 	}
-	var alive []objstore.Info
-	now := s.cfg.Now()
+	var alive, rest []objstore.Info
+	var now time.Time // by the store's clock, which need not be ours: of what was put last
 	for info, err := range s.cfg.Bucket.List(ctx, s.prefix(project)) {
 		if err != nil {
 			return err
 		}
-		age := now.Sub(info.ModTime) // of the last touch, by the store's clock
-		switch {
-		case !strings.HasSuffix(info.Key, gone) && age <= 2*s.cfg.TTL:
-			alive = append(alive, info)
-			continue
-		case !strings.HasSuffix(info.Key, gone):
-			err = s.bury(ctx, info.Key)
-		case age > stubAge:
-			err = s.cfg.Bucket.Delete(ctx, info.Key)
+		if info.ModTime.After(now) {
+			now = info.ModTime
 		}
-		if err != nil {
-			return err
+		if strings.HasSuffix(info.Key, gone) {
+			rest = append(rest, info)
+		} else {
+			alive = append(alive, info)
 		}
 	}
-	over := len(alive) - s.cfg.MaxEntries
-	if over > 0 {
-		slices.SortFunc(alive, func(a, b objstore.Info) int {
-			return cmp.Or(a.ModTime.Compare(b.ModTime), cmp.Compare(a.Key, b.Key))
-		})
-		for _, info := range alive[:over] {
-			if err := s.bury(ctx, info.Key); err != nil {
+	for _, info := range rest {
+		if now.Sub(info.ModTime) > stubAge {
+			if err := s.cfg.Bucket.Delete(ctx, info.Key); err != nil {
 				return err
 			}
 		}
 	}
+	slices.SortFunc(alive, func(a, b objstore.Info) int {
+		return cmp.Or(b.ModTime.Compare(a.ModTime), cmp.Compare(a.Key, b.Key))
+	})
+	held, bytes := 0, int64(0)
+	for i, info := range alive { // those touched last stay, the newest whatever its size
+		over := held == s.cfg.MaxEntries || i > 0 && bytes+info.SizeBytes > s.cfg.MaxTotal
+		if over || now.Sub(info.ModTime) > 2*s.cfg.TTL {
+			if err := s.bury(ctx, info.Key); err != nil {
+				return err
+			}
+			continue
+		}
+		held++
+		bytes += info.SizeBytes
+	}
 	s.mu.Lock()
-	s.alive[project] = len(alive) - max(over, 0)
+	s.puts[project] = putCount{alive: held, bytes: bytes}
 	s.mu.Unlock()
 	return nil
+}
+
+// putCount is what a project was found to have, and what was put since.
+type putCount struct {
+	alive, since int
+	bytes        int64 // packed
 }
 
 // Wipe removes every original of a project, and what is kept of them here.

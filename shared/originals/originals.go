@@ -17,7 +17,7 @@
 //
 // An original lives for TTL after it was last put or got. Then a stub, an object
 // of the same name with ".gone" behind it and the line alone, takes its place: by
-// it an answer is "expired". Over MaxEntries originals of a project, those that
+// it an answer is "expired". Over MaxEntries or MaxTotal of a project, those that
 // were touched longest ago go the same way. Stubs go after stubAge.
 //
 // A local LRU of LocalBytes stands in front: it saves reading and unpacking, and
@@ -31,7 +31,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +41,6 @@ import (
 	"github.com/mneme-ai/mneme/shared/compress"
 	"github.com/mneme-ai/mneme/shared/fault"
 	"github.com/mneme-ai/mneme/shared/memory"
-	"github.com/mneme-ai/mneme/shared/objstore"
 )
 
 // version of the stored form. History: 1 — first.
@@ -62,49 +60,6 @@ const (
 	listEvery = 64
 )
 
-// Config is what the store is given.
-type Config struct {
-	Bucket *objstore.Bucket // of the log
-	Tenant string
-	// Redactor gives the tenant's redaction rules as they stand, and their version.
-	Redactor func(ctx context.Context) (func(string) string, string, error)
-
-	Off        bool          // MEM_CCR_ENABLED=off: nothing is stored, and no mark names an original
-	MaxEntries int           // MEM_CCR_MAX_ENTRIES, of a project; 1,000
-	TTL        time.Duration // MEM_CCR_TTL_SECS, since the last touch; 1 h
-	LocalBytes int           // of the LRU in front; 32 MiB
-	Now        func() time.Time
-}
-
-// FromEnv reads the switches of brief U8 into c. All wrong ones are named at once.
-func (c *Config) FromEnv(getenv func(string) string) error {
-	var bad []string
-	switch v := strings.ToLower(getenv("MEM_CCR_ENABLED")); v {
-	case "", "on", "true", "1", "yes":
-	case "off", "false", "0", "no":
-		c.Off = true
-	default:
-		bad = append(bad, "MEM_CCR_ENABLED: on or off")
-	}
-	number := func(name string, most int) int {
-		v := getenv(name)
-		if v == "" {
-			return 0
-		}
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 || n > most {
-			bad = append(bad, name+": a number from 1 to "+strconv.Itoa(most))
-		}
-		return n
-	}
-	c.MaxEntries = number("MEM_CCR_MAX_ENTRIES", 1_000_000)
-	c.TTL = time.Duration(number("MEM_CCR_TTL_SECS", 366*24*3600)) * time.Second
-	if len(bad) > 0 {
-		return fault.New(fault.Invalid, "%s", strings.Join(bad, "; "))
-	}
-	return nil
-}
-
 // Store is the store of one tenant. It is safe for concurrent use.
 type Store struct {
 	cfg   Config
@@ -112,10 +67,9 @@ type Store struct {
 	enc   func() (*zstd.Encoder, error)
 	dec   func() (*zstd.Decoder, error)
 
-	mu    sync.Mutex     // guards what follows
-	held  int            // bytes in local
-	count map[string]int // puts since a project was counted
-	alive map[string]int // originals of a project when it was counted
+	mu   sync.Mutex // guards what follows
+	held int        // bytes in local
+	puts map[string]putCount
 }
 
 // entry is an original as it was read, under the ETag that it had.
@@ -149,12 +103,13 @@ func New(cfg Config) (*Store, error) {
 		return nil, fault.New(fault.Internal, "originals: a dependency is missing")
 	}
 	cfg.MaxEntries = cmp.Or(cfg.MaxEntries, 1000)
+	cfg.MaxTotal = cmp.Or(cfg.MaxTotal, 256<<20)
 	cfg.TTL = cmp.Or(cfg.TTL, time.Hour)
 	cfg.LocalBytes = cmp.Or(cfg.LocalBytes, 32<<20)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Store{cfg: cfg, count: map[string]int{}, alive: map[string]int{}}
+	s := &Store{cfg: cfg, puts: map[string]putCount{}}
 	var err error
 	s.local, err = lru.NewWithEvict(max(1, cfg.LocalBytes/256), func(_ string, e entry) { s.held -= len(e.text) })
 	if err != nil {
@@ -233,11 +188,12 @@ func (s *Store) put(ctx context.Context, project, text string) (Original, error)
 	} else if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Corrupt) {
 		return Original{}, err
 	}
-	if err := s.write(ctx, key, head, []byte(text)); err != nil {
+	packed, err := s.write(ctx, key, head, []byte(text))
+	if err != nil {
 		return Original{}, err
 	}
 	// The original stands; that others are pushed out late harms nobody.
-	_ = s.trim(ctx, project)
+	_ = s.trim(ctx, project, packed)
 	return Original{SHA256: sha, Text: text, Expires: head.Touched.Add(s.cfg.TTL)}, nil
 }
 
@@ -278,7 +234,7 @@ func (s *Store) Get(ctx context.Context, project, hash string) (_ Original, err 
 	}
 	if now.Sub(e.head.Touched) > s.cfg.TTL/4 { // not at each get: a write costs more than a read
 		e.head.Touched = s.now()
-		_ = s.write(ctx, key, e.head, e.text) // it is read all the same
+		_, _ = s.write(ctx, key, e.head, e.text) // it is read all the same
 	}
 	return Original{SHA256: e.head.SHA256, Text: string(e.text), Expires: e.head.Touched.Add(s.cfg.TTL)}, nil
 }
@@ -322,21 +278,23 @@ func (s *Store) keyOf(project, hash string) string {
 // gone ends the key of a stub.
 const gone = ".gone"
 
-func (s *Store) write(ctx context.Context, key string, head header, text []byte) error {
+// write gives how many bytes it put.
+func (s *Store) write(ctx context.Context, key string, head header, text []byte) (int64, error) {
 	line, err := json.Marshal(head)
 	if err != nil {
-		return fault.As(fault.Internal, err)
+		return 0, fault.As(fault.Internal, err)
 	}
 	enc, err := s.enc()
 	if err != nil {
-		return fault.As(fault.Internal, err)
+		return 0, fault.As(fault.Internal, err)
 	}
-	info, err := s.cfg.Bucket.Put(ctx, key, enc.EncodeAll(text, append(line, '\n')))
+	packed := enc.EncodeAll(text, append(line, '\n'))
+	info, err := s.cfg.Bucket.Put(ctx, key, packed)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.keep(key, entry{etag: info.ETag, head: head, text: text})
-	return nil
+	return int64(len(packed)), nil
 }
 
 // read gives what stands under a key, from memory where it is the same object.

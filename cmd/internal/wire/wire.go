@@ -28,6 +28,7 @@ import (
 	"github.com/mneme-ai/mneme/functions/query"
 	"github.com/mneme-ai/mneme/functions/sig"
 	"github.com/mneme-ai/mneme/shared/catalog"
+	"github.com/mneme-ai/mneme/shared/compress"
 	"github.com/mneme-ai/mneme/shared/cost"
 	"github.com/mneme-ai/mneme/shared/eventlog"
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -189,6 +190,9 @@ func (p *parts) newQuery() (*query.Function, error) {
 	o := originals.Config{Bucket: p.stores.Log, Tenant: p.tenant, Redactor: p.newestRules}
 	if p.getenv != nil {
 		if err := o.FromEnv(p.getenv); err != nil {
+			return nil, err
+		}
+		if c.Optimizer, err = compress.FromEnv(p.getenv); err != nil {
 			return nil, err
 		}
 	}
