@@ -15,7 +15,7 @@ import (
 // fill turns ranked ids into results: at most one round trip, whatever their number, and
 // one to the reranker before it. Where they are fewer than the limit and not all rows
 // were read, it gives none.
-func (r *asking) fill(ctx context.Context, fused []rank.Fused, opt *rank.Options, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank, all bool) error {
+func (r *asking) fill(ctx context.Context, fused []*rank.Fused, opt *rank.Options, nodes map[memory.SHA]*index.Node, filter index.Filter, collapse, rerank, all bool) error {
 	var err error
 	type words struct {
 		level memory.Level
@@ -55,7 +55,7 @@ func (r *asking) fill(ctx context.Context, fused []rank.Fused, opt *rank.Options
 			continue
 		}
 		first[key] = h.ID
-		keep = append(keep, h)
+		keep = append(keep, *h)
 	}
 	if len(keep) < r.q.Limit && !all {
 		return nil // with more rows

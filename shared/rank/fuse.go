@@ -55,14 +55,32 @@ func (o *Options) weights() (dense, lexical float64) {
 // was found, not by min-max: with that, one weak hit alone gets full marks, the
 // last hit none, and a worse hit more raises all others.
 func Fuse(dense, lexical []Scored, opt Options) []Fused {
-	return Find(dense, lexical, &opt).Fuse(&opt)
+	sorted := Find(dense, lexical, &opt).Fuse(&opt)
+	out := make([]Fused, len(sorted))
+	for i, f := range sorted {
+		out[i] = *f
+	}
+	return out
 }
 
 // Fuse ranks what was found, with its replacements. It is called once.
-func (in *Found) Fuse(opt *Options) []Fused {
+func (in *Found) Fuse(opt *Options) []*Fused {
 	byID := in.byID
 	depth := succeed(byID, opt.Superseded, opt.amended(byID), in.dense, in.lexical)
-	sorted := slices.SortedFunc(maps.Values(byID), func(a, b *Fused) int {
+	sorted := in.order // nearly in order already
+	if len(byID) > len(sorted) {
+		sorted = slices.Grow(sorted, len(byID)-len(sorted))
+		found := make(map[*Fused]bool, len(sorted))
+		for _, f := range sorted {
+			found[f] = true
+		}
+		for _, f := range byID {
+			if !found[f] { // it joins as a replacement
+				sorted = append(sorted, f)
+			}
+		}
+	}
+	slices.SortFunc(sorted, func(a, b *Fused) int {
 		if a.Score != b.Score {
 			return cmp.Compare(b.Score, a.Score)
 		}
@@ -74,11 +92,7 @@ func (in *Found) Fuse(opt *Options) []Fused {
 	if opt.Limit > 0 && len(sorted) > opt.Limit {
 		sorted = sorted[:opt.Limit]
 	}
-	out := make([]Fused, len(sorted))
-	for i, f := range sorted {
-		out[i] = *f
-	}
-	return out
+	return sorted
 }
 
 // Explain writes the reasons of what Fuse ranked by the same options. It stands apart, as
@@ -92,14 +106,8 @@ func Explain(fused []Fused, opt *Options) {
 // IDs are what Fuse ranks before replacements join it, in its order by score: only their
 // rows need be read.
 func (in *Found) IDs() []memory.SHA {
-	sorted := slices.SortedFunc(maps.Values(in.byID), func(a, b *Fused) int {
-		if a.Score != b.Score {
-			return cmp.Compare(b.Score, a.Score)
-		}
-		return cmp.Compare(a.ID, b.ID)
-	})
-	ids := make([]memory.SHA, len(sorted))
-	for i, f := range sorted {
+	ids := make([]memory.SHA, len(in.order))
+	for i, f := range in.order {
 		ids[i] = f.ID
 	}
 	return ids
@@ -116,6 +124,7 @@ func (o *Options) score(f *Fused, wd, wl float64) float64 {
 // Found is what the legs found and the floor lets through.
 type Found struct {
 	byID           map[memory.SHA]*Fused
+	order          []*Fused // by score
 	dense, lexical float64 // weights
 }
 
@@ -164,10 +173,20 @@ func Find(dense, lexical []Scored, opt *Options) *Found {
 		}
 	}
 	opt.floor(byID)
-	for _, f := range byID {
-		f.Score = opt.score(f, wd, wl)
+	order := make([]*Fused, 0, len(byID))
+	for i := range all {
+		if f := &all[i]; byID[f.ID] != nil {
+			f.Score = opt.score(f, wd, wl)
+			order = append(order, f)
+		}
 	}
-	return &Found{byID: byID, dense: wd, lexical: wl}
+	slices.SortFunc(order, func(a, b *Fused) int {
+		if a.Score != b.Score {
+			return cmp.Compare(b.Score, a.Score)
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
+	return &Found{byID: byID, order: order, dense: wd, lexical: wl}
 }
 
 // Dropped counts the scores of a leg that are not finite and were left out.
