@@ -125,7 +125,7 @@ func (o *Options) score(f *Fused, wd, wl float64) float64 {
 type Found struct {
 	byID           map[memory.SHA]*Fused
 	order          []*Fused // by score
-	dense, lexical float64 // weights
+	dense, lexical float64  // weights
 }
 
 // Find scores what the legs found, by opt as far as it does not speak of replacements.
