@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/mneme-ai/mneme/shared/fault"
@@ -40,7 +41,10 @@ type Config struct {
 var schema string
 
 // Index is an open pool. It implements lookup.Index.
-type Index struct{ pool *pgxpool.Pool }
+type Index struct {
+	pool   *pgxpool.Pool
+	schema string
+}
 
 var _ lookup.Index = (*Index)(nil)
 
@@ -65,7 +69,7 @@ func Open(ctx context.Context, c Config) (_ *Index, err error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	ix := &Index{pool}
+	ix := &Index{pool, c.Schema}
 	if err := ix.migrate(ctx, c.Schema); err != nil {
 		pool.Close()
 		return nil, unavailable(err)
@@ -111,10 +115,19 @@ func (ix *Index) migrate(ctx context.Context, name string) error {
 
 // unavailable gives an error of the database its kind.
 func unavailable(err error) error {
-	if err == nil || fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Invalid) {
+	switch {
+	case err == nil || fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Invalid):
 		return err
+	case dropped(err):
+		return &fault.Error{Kind: fault.Unavailable, Msg: "the tables of lessons are gone", Hint: "run `mem rebuild`: they are filled again from the log", Err: err}
 	}
 	return fault.As(fault.Unavailable, err)
+}
+
+// dropped tells that somebody removed the tables, or their schema, while they were in use.
+func dropped(err error) bool {
+	pe, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pe.Code == "42P01" || pe.Code == "3F000") // undefined_table, invalid_schema_name
 }
 
 // Find implements lookup.Index.
@@ -209,15 +222,26 @@ func (ix *Index) Known(ctx context.Context, s lookup.Scope) (out map[memory.SHA]
 	return out, unavailable(err)
 }
 
-// Projects implements lookup.Index.
+// Projects implements lookup.Index. A rebuild begins with it: tables that were dropped
+// are made anew.
 func (ix *Index) Projects(ctx context.Context, tenant string) (out []string, err error) {
 	defer fault.Wrap(&err, "pglookup.Projects(%s)", tenant)
+	if out, err = ix.projects(ctx, tenant); dropped(err) {
+		if err := ix.migrate(ctx, ix.schema); err != nil {
+			return nil, unavailable(err)
+		}
+		out, err = ix.projects(ctx, tenant)
+	}
+	return out, unavailable(err)
+}
+
+func (ix *Index) projects(ctx context.Context, tenant string) (out []string, err error) {
 	rows, err := ix.pool.Query(ctx, `SELECT DISTINCT project FROM lesson_record WHERE tenant = $1`, tenant)
 	if err == nil {
 		out, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	slices.Sort(out)
-	return out, unavailable(err)
+	return out, err
 }
 
 // Hash implements lookup.Index.

@@ -85,6 +85,17 @@ func TestShared(t *testing.T) {
 	if ms, n, err := b.Find(t.Context(), s, lookup.Detail, []memory.SHA{memory.SumString("d1")}, 5); len(ms) != 1 || n != 1 || err != nil {
 		t.Error(len(ms), n, err)
 	}
+	// Tables that somebody dropped are named, and made anew by what begins a rebuild.
+	exec(t, c.URL, `DROP SCHEMA `+c.Schema+` CASCADE`)
+	if _, _, err := b.Find(t.Context(), s, lookup.Detail, []memory.SHA{memory.SumString("d1")}, 5); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.HintOf(err), "mem rebuild") {
+		t.Errorf("without tables: %v, %s", err, fault.HintOf(err))
+	}
+	if ps, err := b.Projects(t.Context(), "acme"); len(ps) != 0 || err != nil {
+		t.Errorf("made anew: %v %v", ps, err)
+	}
+	if err := a.Replace(t.Context(), s, lookup.Batch{Rows: []lookup.Row{row(1)}}); err != nil {
+		t.Error(err)
+	}
 	exec(t, c.URL, `UPDATE `+c.Schema+`.lesson_schema SET version = 99`)
 	if _, err := pglookup.Open(t.Context(), c); !fault.Is(err, fault.Corrupt) {
 		t.Errorf("another version: %v", err)
