@@ -68,6 +68,7 @@ type asking struct {
 	tables map[string]llm.Embedder // by id of the space
 	// late is judged at the end, a part of it: a model that is a server would be kept busy by it.
 	late func(space string) llm.Embedder
+	rate int // questions a second
 
 	mu     sync.Mutex
 	failed []string
@@ -89,7 +90,7 @@ func newAsking(t *testing.T, s *server) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asking{t: t, s: s, token: creds.Token.Reveal(), tables: map[string]llm.Embedder{}, by: map[string]int{}}
+	a := &asking{t: t, s: s, token: creds.Token.Reveal(), rate: 20, tables: map[string]llm.Embedder{}, by: map[string]int{}}
 	for _, n := range []int{128, 256} {
 		e, err := static.Cut(n)
 		if err != nil {
@@ -100,7 +101,7 @@ func newAsking(t *testing.T, s *server) *asking {
 	return a
 }
 
-// during asks 20 questions a second while do runs, and gives the 99th percentile of what
+// during asks questions while do runs, and gives the 99th percentile of what
 // they took.
 func (a *asking) during(do func()) (p50, p99 time.Duration) {
 	a.t.Helper()
@@ -110,7 +111,7 @@ func (a *asking) during(do func()) (p50, p99 time.Duration) {
 	ctx, stop := context.WithCancel(a.t.Context())
 	var asked, ticking sync.WaitGroup
 	ticking.Go(func() {
-		tick := time.NewTicker(50 * time.Millisecond)
+		tick := time.NewTicker(time.Second / time.Duration(a.rate))
 		defer tick.Stop()
 		for i := 0; ; i++ {
 			select {
@@ -237,7 +238,9 @@ func changesModel(t *testing.T, s *server, passages int, bound float64, to strin
 	}
 	want := s.verify()
 	a := newAsking(t, s)
-	a.late = late
+	if a.late = late; late != nil {
+		a.rate = 3 // what a small model embeds on two cores; beyond that answers are by words alone, and say so
+	}
 	for i := range 20 { // the first search reads the vectors
 		a.ask(i)
 	}
@@ -267,7 +270,7 @@ func changesModel(t *testing.T, s *server, passages int, bound float64, to strin
 	if len(a.failed) > 0 || len(a.mixed) > 0 {
 		t.Errorf("%d failed queries, %d mixed answers: %.3q %.3q", len(a.failed), len(a.mixed), a.failed, a.mixed)
 	}
-	if len(a.by) != 2 || a.cosine < 100 {
+	if len(a.by) != 2 || a.cosine < 5*a.rate {
 		t.Errorf("answers by space %v, %d cosines computed again: nothing was shown", a.by, a.cosine)
 	}
 	t.Logf("answers by space %v, %d cosines computed again, %d failed, %d mixed", a.by, a.cosine, len(a.failed), len(a.mixed))
