@@ -92,18 +92,10 @@ then of its class, then of what is said of it. A success rate is given from thre
 			if len(args) == 1 {
 				file = args[0]
 			}
-			if file != "" || sha == "" && words == "" {
-				log, err := logBytes(c.InOrStdin(), file)
-				if err != nil {
-					return err
-				}
-				b.Data = log
-			}
-			cl, p, err := a.inOne(c.Context())
+			cl, err := a.failing(c, file, file != "" || sha == "" && words == "", &b.Data, &b.Project)
 			if err != nil {
 				return err
 			}
-			b.Project = p
 			return a.sigExplain(c.Context(), cl, b)
 		},
 	}
@@ -114,6 +106,18 @@ then of its class, then of what is said of it. A success rate is given from thre
 	f.StringVar(&words, "query", "", "what failed, in words")
 	f.IntVarP(&limit, "limit", "n", 0, "solutions (default 20)")
 	return c
+}
+
+// failing reads the failing log, where the question has one, and the one project that it
+// is about.
+func (a *app) failing(c *cobra.Command, file string, has bool, log *[]byte, project *string) (cl *client, err error) {
+	if has {
+		if *log, err = logBytes(c.InOrStdin(), file); err != nil {
+			return nil, err
+		}
+	}
+	cl, *project, err = a.inOne(c.Context())
+	return cl, err
 }
 
 func (a *app) sigExplain(ctx context.Context, cl *client, b sig.ExplainRequest) error {
@@ -271,18 +275,10 @@ func (a *app) cmdContext() *cobra.Command {
 		Use: "context [QUESTION…]", Short: "What is known of a failure: lessons first, then what was said, then documents",
 		RunE: func(c *cobra.Command, args []string) error {
 			b := query.ContextRequest{Query: strings.Join(args, " "), Tool: tool, Limit: limit}
-			if file != "" || b.Query == "" {
-				log, err := logBytes(c.InOrStdin(), file)
-				if err != nil {
-					return err
-				}
-				b.Data = log
-			}
-			cl, p, err := a.inOne(c.Context())
+			cl, err := a.failing(c, file, file != "" || b.Query == "", &b.Data, &b.Project)
 			if err != nil {
 				return err
 			}
-			b.Project = p
 			var out query.Context
 			if err := cl.send(c.Context(), http.MethodPost, "/memory/context", b, &out); err != nil {
 				return err

@@ -68,16 +68,9 @@ func (in *Found) Fuse(opt *Options) []*Fused {
 	byID := in.byID
 	depth := succeed(byID, opt.Superseded, opt.amended(byID), in.dense, in.lexical)
 	sorted := in.order // nearly in order already
-	if len(byID) > len(sorted) {
-		sorted = slices.Grow(sorted, len(byID)-len(sorted))
-		found := make(map[*Fused]bool, len(sorted))
-		for _, f := range sorted {
-			found[f] = true
-		}
-		for _, f := range byID {
-			if !found[f] { // it joins as a replacement
-				sorted = append(sorted, f)
-			}
+	for _, f := range byID {
+		if f.DenseRank == 0 && f.LexicalRank == 0 { // no leg found it: it joins as a replacement
+			sorted = append(sorted, f)
 		}
 	}
 	slices.SortFunc(sorted, func(a, b *Fused) int {

@@ -287,33 +287,33 @@ func openIndexes(ctx context.Context, dir string, at servers, logger *slog.Logge
 }
 
 func openBleve(ctx context.Context, path string, logger *slog.Logger) (index.Lexical, error) {
-	l, err := bleveindex.Open(ctx, path)
-	if stale(err) {
-		logger.Warn("lexical index dropped; it is filled again from the log", slog.Any("err", err))
-		if err := removeAll(path); err != nil {
-			return nil, err
-		}
-		l, err = bleveindex.Open(ctx, path)
-	}
+	l, err := reopened(ctx, "lexical index", bleveindex.Open, logger, path)
 	if err != nil {
-		return nil, err
+		return nil, err // a nil *Index is no nil index.Lexical
 	}
 	return l, nil
 }
 
 func openSQLite(ctx context.Context, path string, logger *slog.Logger) (index.Graph, error) {
-	g, err := sqliteindex.Open(ctx, path)
-	if stale(err) {
-		logger.Warn("graph index dropped; it is filled again from the log", slog.Any("err", err))
-		if err := removeAll(path, path+"-wal", path+"-shm"); err != nil {
-			return nil, err
-		}
-		g, err = sqliteindex.Open(ctx, path)
-	}
+	g, err := reopened(ctx, "graph index", sqliteindex.Open, logger, path, path+"-wal", path+"-shm")
 	if err != nil {
 		return nil, err
 	}
 	return g, nil
+}
+
+// reopened opens the first of paths. What cannot be used is dropped, all of paths, and
+// opened anew.
+func reopened[T any](ctx context.Context, what string, open func(context.Context, string) (T, error), logger *slog.Logger, paths ...string) (T, error) {
+	ix, err := open(ctx, paths[0])
+	if !stale(err) {
+		return ix, err
+	}
+	logger.Warn(what+" dropped; it is filled again from the log", slog.Any("err", err))
+	if err := removeAll(paths...); err != nil {
+		return ix, err
+	}
+	return open(ctx, paths[0])
 }
 
 // openLessons opens the index of lessons: in the database where one is named, else under
@@ -330,14 +330,7 @@ func openLessons(ctx context.Context, dir string, pg Secret, logger *slog.Logger
 		return nil, fault.As(fault.Unavailable, err)
 	}
 	path := filepath.Join(dir, "lessons.sqlite")
-	l, err := sqlitelookup.Open(ctx, path)
-	if stale(err) {
-		logger.Warn("index of lessons dropped; it is filled again from the log", slog.Any("err", err))
-		if err := removeAll(path, path+"-wal", path+"-shm"); err != nil {
-			return nil, err
-		}
-		l, err = sqlitelookup.Open(ctx, path)
-	}
+	l, err := reopened(ctx, "index of lessons", sqlitelookup.Open, logger, path, path+"-wal", path+"-shm")
 	if err != nil {
 		return nil, err
 	}

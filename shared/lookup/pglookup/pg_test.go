@@ -1,6 +1,7 @@
 package pglookup_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -41,12 +42,7 @@ func fresh(t testing.TB) pglookup.Config {
 
 func exec(t testing.TB, url, sql string) {
 	t.Helper()
-	ctx := t.Context()
-	if ctx.Err() != nil { // a clean-up
-		var stop func()
-		ctx, stop = background()
-		defer stop()
-	}
+	ctx := context.WithoutCancel(t.Context())
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
